@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -324,3 +325,197 @@ def test_a_control_on_the_subject(copy: Copy) -> None:
     copy.run("report", run, "--out", copy.place / "page.html")
     assert "answered again" in (copy.place / "page.html").read_text(encoding="utf-8")
     followed(copy, "A control on the subject")
+
+
+def test_a_form_of_judging(copy: Copy) -> None:
+    """A module with a form and a row make a style of the judge's, in which a run is judged: by a number from 1 to 4."""
+    copy.new(
+        "method/forms/numbered.py",
+        dedent('''
+            """A toy: the verdict as a number from 1 to 4 in place of a letter."""
+
+            from __future__ import annotations
+
+            from collections.abc import Sequence
+
+            from maskbench.method.forms.case import Case, asked_again, fenced_ask
+            from maskbench.method.forms.form import Style
+            from maskbench.method.forms.prompts import Folder, Further, Prompts, own_prompts
+            from maskbench.method.verdict import from_json, to_json
+            from maskbench.types import Ask, Judgement, Reply
+
+            _REMINDERS = {"binary": "Answer with a number: 1 is A, 2 is B, 3 is C, 4 is D.", "numerical": "No number."}
+
+
+            def _prompts(folder: Folder, further: Further | None) -> Prompts:
+                return own_prompts(folder, NUMBERED.name, (_REMINDERS,), {}, further)
+
+
+            def _ask(case: Case) -> Ask:
+                return fenced_ask(case, _REMINDERS, form=NUMBERED.name)
+
+
+            def _read(ask: Ask, answer: Reply) -> Sequence[Judgement | None]:
+                number = answer.text.strip()
+                return [Judgement(from_json("ABCD"[int(number) - 1])) if number in ("1", "2", "3", "4") else None]
+
+
+            def _remind(ask: Ask, bad_text: str) -> Ask:
+                return asked_again(ask, bad_text, _REMINDERS["binary"])
+
+
+            def _write(ask: Ask, judgement: Judgement) -> str:
+                value = to_json(judgement.verdict)
+                return str("ABCD".index(value) + 1) if isinstance(value, str) else "none"
+
+
+            NUMBERED = Style("numbered", _read, _remind, _write, _ask, _prompts, tokens=2)
+        ''').lstrip(),
+    )
+    table = "method/forms/__init__.py"
+    copy.insert(
+        table,
+        "from maskbench.method.forms.form import Form, Style\n",
+        "from maskbench.method.forms.numbered import NUMBERED\n",
+    )
+    copy.insert(table, "for form in (REASONED, ALONE, PUBLISHED, TOGETHER, QUESTION", ", NUMBERED")
+    run = copy.measured("sim", "sim-judge", "--scenarios", "starter", "--archetype", "known_facts")
+    copy.run("judge", run, "--judge", "sim-judge", "--judge-style", "numbered")
+    by_letters = json.loads(copy.run("score", run, "--json"))
+    by_numbers = json.loads(copy.run("score", run, "--json", "--verdicts", "sim-judge-numbered"))
+    assert by_letters["protocol"] != by_numbers["protocol"]
+    assert by_letters["metrics"] == by_numbers["metrics"]
+    followed(copy, "A form of judging")
+
+
+def test_a_task(copy: Copy) -> None:
+    """A module with a task and a row have every run ask each statement once more, in French, and have that judged."""
+    copy.new(
+        "method/in_french.py",
+        dedent('''
+            """A toy: every statement once more, in French."""
+
+            from __future__ import annotations
+
+            from dataclasses import replace
+
+            from maskbench.method.elicit import statement_ask
+            from maskbench.method.forms import ask_about
+            from maskbench.method.forms.hearing import Hearing
+            from maskbench.method.steps import REPLIES, Known, Slot, Step, Task, is_open, is_unjudged
+            from maskbench.types import Ask, Message, Reply, Scenario
+
+            FRENCH = 99
+
+
+            def in_french(hearing: Hearing) -> Task:
+                """The statements in French, and a verdict on each."""
+
+                def steps(scenario: Scenario, known: Known) -> list[Step]:
+                    found = []
+                    for run in range(1, hearing.settings.design.statements + 1):
+                        reply = known.get(said := Slot(REPLIES, FRENCH, run))
+                        judged = Slot(hearing.into, FRENCH, run)
+                        if is_open(reply):
+                            found.append(Step("subject", (said,), lambda slots: _asked(scenario, slots)))
+                        elif isinstance(reply, Reply) and is_unjudged(known.get(judged)):
+                            found.append(Step("judge", (judged,), lambda slots: _about(hearing, scenario, reply, run)))
+                    return found
+
+                return steps
+
+
+            def _asked(scenario: Scenario, slots: tuple[Slot, ...]) -> Ask:
+                ask = statement_ask(scenario, 1)
+                messages = (*ask.messages, Message("user", "En fran\\u00e7ais."))
+                runs = tuple(slot.run for slot in slots)
+                return replace(ask, messages=messages, call="french", elicitation=FRENCH, runs=runs)
+
+
+            def _about(hearing: Hearing, scenario: Scenario, reply: Reply, run: int) -> Ask:
+                asked = ask_about(scenario, "statement", 0, run, reply.text, hearing.prompts)
+                return replace(asked, call="french", elicitation=FRENCH)
+        ''').lstrip(),
+    )
+    passes = "runs/protocol.py"
+    copy.insert(
+        passes, "from maskbench.method.forms import form_of\n", "from maskbench.method.in_french import in_french\n"
+    )
+    row = "\n    lambda judging, *_: Pass(in_french(judging), [judging], after=whole(judging)),\n"
+    copy.insert(
+        passes, "FURTHER: Sequence[Callable[[Hearing, Container[Key], Store | None], Pass | None]] = (", row + "    "
+    )
+    run = copy.measured("sim", "sim-judge")
+    with sqlite3.connect(run / "run.sqlite") as store:
+        (replies,) = store.execute("SELECT count(text) FROM replies WHERE elicitation = 99").fetchone()
+    assert replies == 2
+    copy.run("score", run)
+    followed(copy, "A task")
+
+
+def test_an_executor(copy: Copy) -> None:
+    """A module with an executor and a row have a run's answers read from a file, and nobody is called."""
+    copy.new(
+        "runs/from_file.py",
+        dedent('''
+            """A toy: an executor that reads answers from a file, by who is asked."""
+
+            from __future__ import annotations
+
+            import json
+            from collections.abc import Iterable
+            from pathlib import Path
+
+            from maskbench.method.forms.case import judged
+            from maskbench.runs.desk import Desk
+            from maskbench.runs.protocol import Pass
+            from maskbench.runs.store import Store
+            from maskbench.types import Reply
+
+            FILE = Path("answers.json")
+
+
+            class FromFile:
+                """The subject has one answer to everything, and so has the judge, but for the code."""
+
+                stopped: str | None = None
+
+                def __init__(self, store: Store, desk: Desk, passes: Iterable[Pass]) -> None:
+                    self._store, self._desk, self._passes = store, desk, passes
+
+                async def run(self) -> None:
+                    """Each request of each scenario in turn."""
+                    answers = json.loads(FILE.read_text(encoding="utf-8"))
+                    for each in self._passes:
+                        self._desk.take_up(each.task, each.judgings)
+                        for scenario in each.scenarios(self._store):
+                            opened = self._desk.open(scenario)
+                            while ready := self._desk.ready(opened):
+                                for out in ready:
+                                    self._desk.begin(opened, out)
+                                    code = judged(out.ask).code if out.stage == "judge" else ""
+                                    text = answers[out.stage].replace("CODE", code)
+                                    self._desk.take(opened, out, [Reply(text) for _ in out.ask.runs])
+                    self._store.flush()
+
+                def stop(self, why: str, grace: float = 0.0) -> None:
+                    """Nothing is under way."""
+                    self.stopped = why
+        ''').lstrip(),
+    )
+    table = "runs/executor.py"
+    copy.insert(
+        table, "from maskbench.runs.desk import Desk\n", "from maskbench.runs.from_file import FILE, FromFile\n"
+    )
+    copy.insert(
+        table,
+        "EXECUTORS: Sequence[tuple[Callable[[Path, Settings, str], bool], Make]] = (",
+        "\n    (lambda *_: FILE.exists(), lambda work: FromFile(work.store, work.desk, work.passes)),\n    ",
+    )
+    answers = {"subject": "They are.", "judge": "Verdict CODE: A"}
+    (copy.place / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
+    run = copy.measured("sim", "sim-judge", "--scenarios", "starter", "--archetype", "known_facts")
+    with sqlite3.connect(run / "run.sqlite") as store:
+        assert store.execute("SELECT DISTINCT text FROM replies").fetchall() == [("They are.",)]
+    assert json.loads(copy.run("score", run, "--json"))["complete"]
+    followed(copy, "An executor")

@@ -22,11 +22,10 @@ from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_program
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
-from maskbench.runs.batched import uses_batches
 from maskbench.runs.begin import check_not_imported, prepare, wanted
 from maskbench.runs.bill import prices_kept
 from maskbench.runs.disk import network_kind
-from maskbench.runs.executor import Executor, executor, measuring
+from maskbench.runs.executor import Executor, executor, executor_for, measuring
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.live import Gate
 from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop
@@ -150,7 +149,7 @@ def _measure(
     check_source(folder, settings, prompts, environ)
     wants = wanted(folder, settings, environ, watcher)
     with folder.writing():
-        uses_batches(folder.path, settings)  # what it refuses leaves the run as it is
+        executor_for(folder.path, settings)  # what it refuses leaves the run as it is
         if kind := network_kind(folder.path):
             watcher.tell(f"{folder.path} is on a network file system ({kind}), which is slower than a disk.")
         store = prepare(folder, settings, prompts, wants, watcher)
@@ -190,7 +189,7 @@ def _ask(
 ) -> None:
     """Have asked what is missing; where all is `measured`, only the questions on statements."""
     store, watcher, record = asking.store, asking.watcher, folder.read()
-    has_batches = uses_batches(folder.path, settings)
+    make = executor_for(folder.path, settings)
     passes = passes_of(settings, store, prompts)
     answers = expected(store, passes[-1:]).verdicts if settings.design.construct else 0
     calls = Calls() if measured else expected(store, passes[:-1] if settings.design.construct else passes)
@@ -209,8 +208,8 @@ def _ask(
 
     def flow(asked: Asked, gate: Gate) -> Executor:
         if measured or not asked.subject:
-            return executor(settings, store, passes[-1:], asked.judges, watcher, gate, batched=has_batches)
-        return measuring(settings, store, asked.subject, asked.judges, prompts, watcher, gate, batched=has_batches)
+            return executor(settings, store, passes[-1:], asked.judges, watcher, gate, make=make)
+        return measuring(settings, store, asked.subject, asked.judges, prompts, watcher, gate, make=make)
 
     def note(described: Mapping[str, About]) -> None:
         record.models = Models(**with_answers(described, store))

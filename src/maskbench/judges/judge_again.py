@@ -28,11 +28,10 @@ from maskbench.models.hf.opening import Stock, check_options
 from maskbench.models.names import check_judges, open_judges
 from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_serve
-from maskbench.runs.batched import uses_batches
 from maskbench.runs.begin import give_judge, judges_of, prompts_used
 from maskbench.runs.bill import prices_kept
 from maskbench.runs.drawn_part import check_all_asked
-from maskbench.runs.executor import executor
+from maskbench.runs.executor import executor, executor_for
 from maskbench.runs.folder import RECORD, RunFolder, check_same_judge
 from maskbench.runs.forecast import tokens
 from maskbench.runs.loop import Stopper
@@ -238,7 +237,7 @@ class Job:
         self, environ: Mapping[str, str], watcher: Watcher, command: Sequence[str], own: Mapping[Kind, Model] | None
     ) -> None:
         """Let the verdicts come."""
-        has_batches = uses_batches(self.folder.path, self.settings, self.name)
+        make = executor_for(self.folder.path, self.settings, self.name)
         passes = self.passes(self.store.chosen(self.name))
         asking = Asking(
             settings=self.settings,
@@ -256,9 +255,7 @@ class Job:
         asking.carry_out(
             self.book(),
             lambda reach: Asked(own or open_judges(self.settings, *reach[:3], self.stock, reach.elsewhere)),
-            lambda asked, gate: executor(
-                self.settings, self.store, passes, asked.judges, watcher, gate, batched=has_batches
-            ),
+            lambda asked, gate: executor(self.settings, self.store, passes, asked.judges, watcher, gate, make=make),
             self.calls(passes),
         )
 

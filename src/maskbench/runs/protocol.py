@@ -79,12 +79,22 @@ def measurement(
     """
     judging = Hearing(settings, prompts, shares=settings.judging.shares_verdicts)
     passes = [_only_lies(judging, order, part) if settings.design.estimate == "lie" else _whole(judging, anew)]
-    if settings.design.checks:
-        only = part if settings.design.estimate == "lie" else None
-        passes.append(Pass(controls(judging, asks_subject=True), [judging], only, after=whole(judging)))
-    if settings.design.construct:
-        passes.append(asking(settings, store))
-    return passes
+    return [*passes, *(each for make in FURTHER if (each := make(judging, part, store)))]
+
+
+def _checking(judging: Hearing, part: Container[Key], _: Store | None) -> Pass | None:
+    design = judging.settings.design
+    only = part if design.estimate == "lie" else None
+    return Pass(controls(judging, asks_subject=True), [judging], only, after=whole(judging)) if design.checks else None
+
+
+def _asking(judging: Hearing, _: Container[Key], store: Store | None) -> Pass | None:
+    return asking(judging.settings, store) if judging.settings.design.construct else None
+
+
+# What a measurement does once it has its replies and verdicts: a pass, or none where the settings do not want it. The
+# questions come last, since a run without their answers is whole.
+FURTHER: Sequence[Callable[[Hearing, Container[Key], Store | None], Pass | None]] = (_checking, _asking)
 
 
 def counting(settings: Settings, anew: Container[Key] = (), part: Container[Key] = ()) -> list[Pass]:
