@@ -26,6 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from multiprocessing import Pipe, Process
 from pathlib import Path
@@ -319,7 +320,7 @@ def main() -> None:
         return serve_cells()
     with TemporaryDirectory() as place, workshop(Path(place)) as shop:
         if not given.table:
-            raise SystemExit(bool(kills(shop, given.kills, given.seed)))
+            raise SystemExit(bool(kills(shop, given.kills, given.seed, partial(print, flush=True))))
         for task, executor in PAIRS:
             _, asked = shop.straight(task, executor)
             print(f"{task:24} {executor:8} {dict(sorted(asked.by_model.items()))}")

@@ -103,7 +103,7 @@ def for_lies(replies: float, verdicts: float, settings: Settings, rates: Rates) 
 
 
 def cheaper(planned: forecast.Plan, settings: Settings) -> Saving | None:
-    """The way that saves most of a planned run's calls, where that is a third or more; controls need every call."""
+    """The way that saves most of a planned run's calls, where that is a third or more; none of one with controls."""
     savings = [] if settings.design.checks or not planned.scenarios else list(_savings(planned, settings))
     best = min(savings, key=lambda saving: min(saving.left.values()), default=None)
     return best if best and min(best.left.values()) <= WORTH_TELLING else None
