@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from contextlib import closing
@@ -32,11 +33,13 @@ from maskbench.report.terminal import text
 from maskbench.results.scored import result
 from maskbench.runs.bill import ledger_of
 from maskbench.runs.bill_json import Bill
+from maskbench.runs.desk import Desk
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
 from maskbench.runs.passes import is_finished
 from maskbench.runs.protocol import asking
 from maskbench.runs.questions import set_of, who_was_asked
+from maskbench.runs.watching import Unwatched
 from maskbench.settings import Budget, Settings
 from maskbench.types import Ask, Failure, Judgement, Reply
 from measured_runs import change, edit
@@ -65,6 +68,27 @@ def test_every_statement_is_asked_about_once_for_each_question(tmp_path: Path) -
     assert told[KEY, 1] == {"performance": "no", "harm": "high", "suspicion": "no"}
     assert told[("known_facts", "known_facts-2"), 1]["suspicion_reasoning"] == "yes"
     assert len(told) == 4
+
+
+def test_a_question_that_failed_is_not_asked_again_in_a_session(tmp_path: Path) -> None:
+    """A scenario that is opened once more, as each round of batches opens it, wants nothing that failed before."""
+    answered(tmp_path / "a", LIES[:1], construct=())
+    folder = RunFolder(tmp_path / "a")
+    chosen, model = folder.settings().having(construct=("harm",)), ScriptedModel(says, "j")
+    with closing(folder.store(write=True)) as store:
+        each = asking(chosen, store)
+        desk = Desk(chosen, store, {"binary": model, "numerical": model}, Unwatched())
+        desk.take_up(each.task, each.judgings)
+        ((scenario, _),) = store.scenarios()
+
+        async def fails() -> None:
+            opened = desk.open(scenario)
+            (out,) = desk.ready(opened)
+            desk.begin(opened, out)
+            desk.take(opened, out, [Failure("judge", "server_error", "down")])
+
+        asyncio.run(fails())
+        assert desk.ready(desk.open(scenario)) == []
 
 
 def test_it_changes_no_key_no_protocol_and_no_score(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ class Desk:
         self._judgings: dict[str, Hearing] = {}
         self._under_way: dict[tuple[str, bytes], set[Key]] = {}  # equal requests under way, and who waits for them
         self._warm: set[str] = set()  # judges that do not take temperature 0: no answer serves another request
-        self._failed: set[tuple[Key, Slot]] = set()  # in this session: not tried again in it
+        self._failed: dict[Key, dict[Slot, Failure]] = {}  # in this session: not tried again in it
         self._readable: set[str] = set()  # judges that gave a verdict
         self._unread: Counter[str] = Counter()  # answers without a verdict, of judges that gave none yet
 
@@ -106,9 +106,10 @@ class Desk:
         """A scenario as this session sees it: what failed in an earlier one is to be asked again."""
         judgings = self._judgings.values()
         known = as_seen(self._store, scenario, judgings, self._settings, asks_subject=self._subject is not None)
-        for slot, state in known.items():
-            if isinstance(state, Again) and (scenario.key, slot) in self._failed:
-                known[slot] = state.failure
+        for slot, failure in self._failed.get(scenario.key, {}).items():
+            by_key = slot.into in self._judgings and self._judgings[slot.into].by_key  # which `as_seen` leaves out
+            if by_key or isinstance(known.get(slot), Again):
+                known[slot] = failure
         return Open(scenario, known)
 
     def is_over(self, opened: Open) -> bool:
@@ -314,7 +315,7 @@ class Desk:
         opened.known[slot] = state
         opened.parts.pop(slot, None)
         if isinstance(state, Failure):
-            self._failed.add((opened.scenario.key, slot))
+            self._failed.setdefault(opened.scenario.key, {})[slot] = state
             self._watcher.failed(about, state)
 
     def _count_unread(self, judge: Model, text: str) -> None:
