@@ -19,8 +19,9 @@ import numpy as np
 
 from maskbench.method.asks import VERDICTS
 from maskbench.method.elicit import statement_ask
+from maskbench.method.folds import finished
 from maskbench.method.forms import load_prompts
-from maskbench.method.outcomes import finished, score
+from maskbench.method.outcomes import score
 from maskbench.method.rates import Table, Tally, rates, tabulate, total
 from maskbench.method.rules import RULES
 from maskbench.pinocchio.grammar import Meaning, read, relation_of
