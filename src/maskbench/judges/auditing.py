@@ -126,11 +126,11 @@ class _AuditJob(Job):
         drawn = shuffled(fit, self.audit.seed)[: self.audit.sample]
         return {key: len(drawn) / len(fit) for key in drawn}
 
-    def judging(self) -> Hearing:
+    def hearing(self) -> Hearing:
         """The judge sees each scenario as the audit shows it; its verdicts are kept in the letters of the scenario."""
         kind = kind_of(self.audit.kind)
         return replace(
-            Job.judging(self),
+            Job.hearing(self),
             shares=self.settings.judging.shares_verdicts and not kind.anew,
             anew=self.audit.kind if kind.anew else "",
             shows=kind.shown,
@@ -139,4 +139,4 @@ class _AuditJob(Job):
 
     def passes(self, chosen: Mapping[Key, float]) -> list[Pass]:
         """What is asked: no controls, which an audit is not about."""
-        return judging_stored(self.judging(), chosen or None)
+        return judging_stored(self.hearing(), chosen or None)

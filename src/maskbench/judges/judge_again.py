@@ -199,13 +199,13 @@ class Job:
         steps = (step for _, step in steps_left(self.settings, self.store, self.passes({})[0]))
         return (step.make((slot,)) for step in steps for slot in step.fills)
 
-    def judging(self) -> Hearing:
+    def hearing(self) -> Hearing:
         """How the replies are judged."""
         return Hearing(self.settings, self.prompts, self.name, self.settings.judging.shares_verdicts)
 
     def passes(self, chosen: Mapping[Key, float]) -> list[Pass]:
         """What is asked, of these scenarios or of all."""
-        return judging_stored(self.judging(), chosen or None, checks=True)
+        return judging_stored(self.hearing(), chosen or None, checks=True)
 
     def _steps(self, chosen: Mapping[Key, float]) -> Iterator[Step]:
         """The requests for verdicts that are not there yet."""

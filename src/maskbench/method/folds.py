@@ -117,8 +117,8 @@ def replayed(scenario: Scenario, items: Items, settings: Settings) -> Items:
 
 def _task(settings: Settings, *, for_lies: bool) -> Task:
     """What a run asks of a scenario, without the prompts to ask it by."""
-    judging = Hearing(settings, form_of(settings.judging).no_prompts)
-    return lies(judging, "one_by_one") if for_lies else whole(judging)
+    hearing = Hearing(settings, form_of(settings.judging).no_prompts)
+    return lies(hearing, "one_by_one") if for_lies else whole(hearing)
 
 
 def _stored(items: Iterable[Item]) -> Known:

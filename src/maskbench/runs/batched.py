@@ -147,7 +147,7 @@ class Batched:
 
     def _take_up(self, each: Pass) -> None:
         """Go on with a pass, whose verdict set its requests belong to."""
-        self._pass, (self._judging,) = each, each.judgings
+        self._pass, (self._hearing,) = each, each.hearings
 
     async def _rounds(self, each: Pass) -> None:
         """Replies, then the verdicts on them, until nothing is left that is worth a batch; the rest is asked live.
@@ -169,7 +169,7 @@ class Batched:
             await self._live.carry_out(each, self._others)
 
     def _still_out(self) -> str:
-        jobs = self._journal.open_jobs(self._judging.into)
+        jobs = self._journal.open_jobs(self._hearing.into)
         if not jobs:
             return ""
         requests = sum(entry.requests for entry in jobs)
@@ -192,7 +192,7 @@ class Batched:
 
     def _scouts(self) -> list[Scenario]:
         """The first scenario of each kind: the same ones in every session, of which no batch holds a request."""
-        fact = f"first {self._judging.into}"
+        fact = f"first {self._hearing.into}"
         here = self._passes[0].scenarios
         if self._journal.fact(fact) is None:
             first: dict[Kind, Key] = {}
@@ -223,7 +223,7 @@ class Batched:
                 raise UsageError(
                     f"--batch {self._settings.pace.batch}: {model.name} is a model of your own. Leave it out."
                 )
-        scope, bill = self._judging.into, partial(self._bill, stage)
+        scope, bill = self._hearing.into, partial(self._bill, stage)
         machine = Machine(self._journal, scope, stage, interfaces, self._watcher, self._meter, self._halt, bill)
         await machine.carry_out(partial(self._requests, [stage]))
 
@@ -238,7 +238,7 @@ class Batched:
         """Every request of these stages that is wanted now, in the order of the set."""
         from maskbench.runs.batch_machine import Wanted
 
-        self._desk.take_up(self._pass.task, self._pass.judgings)
+        self._desk.take_up(self._pass.task, self._pass.hearings)
         for scenario in self._others():
             once = _is_cold(self._judges[scenario.kind])
             for out in self._desk.ready(self._desk.open(scenario), once=once):
@@ -256,13 +256,13 @@ class Batched:
     def _id_of(self, stage: Stage, model: Model, ask: Ask) -> str:
         """The id of a request: a hash of what is asked and in which run, as every batch interface takes it."""
         key = reply_key(self._settings, ask, ask.runs[0]) if stage == "subject" else self._verdict_id(model, ask)
-        scope = self._judging.into.encode()
+        scope = self._hearing.into.encode()
         return hashlib.sha256(b"\0".join((self._journal.nonce.encode(), scope, key))).hexdigest()[:48]
 
     def _verdict_id(self, model: Model, ask: Ask) -> bytes:
         """The key of a verdict: equal requests have one where they are asked once, which the endpoint's ways decide."""
-        how = model.name, self._settings.judging.sampling, self._judging.prompts.hash, ask
-        return verdict_key(*how, shared=self._judging.shares and _is_cold(model))
+        how = model.name, self._settings.judging.sampling, self._hearing.prompts.hash, ask
+        return verdict_key(*how, shared=self._hearing.shares and _is_cold(model))
 
 
 def _is_cold(model: Model) -> bool:

@@ -88,26 +88,26 @@ class Desk:
         self._settings, self._store, self._watcher = settings, store, watcher
         self._subject, self._judges = subject, judges
         self._task: Task = _no_task
-        self._judgings: dict[str, Hearing] = {}
+        self._hearings: dict[str, Hearing] = {}
         self._under_way: dict[tuple[str, bytes], set[Key]] = {}  # equal requests under way, and who waits for them
         self._warm: set[str] = set()  # judges that do not take temperature 0: no answer serves another request
         self._failed: dict[Key, dict[Slot, Failure]] = {}  # in this session: not tried again in it
         self._readable: set[str] = set()  # judges that gave a verdict
         self._unread: Counter[str] = Counter()  # answers without a verdict, of judges that gave none yet
 
-    def take_up(self, task: Task, judgings: Iterable[Hearing]) -> None:
-        """Go on with this task, whose verdicts are read from the sets of these judgings and written there."""
-        self._task, self._judgings = task, {judging.into: judging for judging in judgings}
+    def take_up(self, task: Task, hearings: Iterable[Hearing]) -> None:
+        """Go on with this task, whose verdicts are read from the sets of these hearings and written there."""
+        self._task, self._hearings = task, {hearing.into: hearing for hearing in hearings}
         counts = self._store.verdict_counts()
-        if any(counts.get(into, (0, 0))[0] for into in self._judgings):
+        if any(counts.get(into, (0, 0))[0] for into in self._hearings):
             self._readable |= {judge.name for judge in self._judges.values()}
 
     def open(self, scenario: Scenario) -> Open:
         """A scenario as this session sees it: what failed in an earlier one is to be asked again."""
-        judgings = self._judgings.values()
-        known = as_seen(self._store, scenario, judgings, self._settings, asks_subject=self._subject is not None)
+        hearings = self._hearings.values()
+        known = as_seen(self._store, scenario, hearings, self._settings, asks_subject=self._subject is not None)
         for slot, failure in self._failed.get(scenario.key, {}).items():
-            by_key = slot.into in self._judgings and self._judgings[slot.into].by_key  # which `as_seen` leaves out
+            by_key = slot.into in self._hearings and self._hearings[slot.into].by_key  # which `as_seen` leaves out
             if by_key or isinstance(known.get(slot), Again):
                 known[slot] = failure
         return Open(scenario, known)
@@ -165,14 +165,14 @@ class Desk:
                 left.append(slot)  # its first request was this one's, too
                 continue
             part = self._part(opened, step, slot)
-            judging, equal = self._judgings[slot.into], (slot.into, part.shared)
-            for key in (part.shared, part.own) if judging.shares else (part.own,):
+            hearing, equal = self._hearings[slot.into], (slot.into, part.shared)
+            for key in (part.shared, part.own) if hearing.shares else (part.own,):
                 if (judgement := self._store.verdict(slot.into, key)) is not None:
                     self._store.link(slot.into, part.ask, key)
                     opened.known[slot] = judgement
                     break
             else:
-                if not judging.shares or here is None or self._judges[part.ask.scenario.kind].name in self._warm:
+                if not hearing.shares or here is None or self._judges[part.ask.scenario.kind].name in self._warm:
                     left.append(slot)
                 elif equal in self._under_way:
                     self._under_way[equal].add(opened.scenario.key)
@@ -184,8 +184,8 @@ class Desk:
     def _part(self, opened: Open, step: Step, slot: Slot) -> Part:
         """What a verdict is known by: it hangs on its own reply alone, whatever else stands in the request."""
         if (known := opened.parts.get(slot)) is None:
-            judging, ask = self._judgings[slot.into], step.make((slot,))
-            how = self._judges[ask.scenario.kind].name, judging.settings.judging.sampling, judging.prompts.hash, ask
+            hearing, ask = self._hearings[slot.into], step.make((slot,))
+            how = self._judges[ask.scenario.kind].name, hearing.settings.judging.sampling, hearing.prompts.hash, ask
             known = Part(ask, verdict_key(*how, shared=False), verdict_key(*how, shared=True))
             opened.parts[slot] = known
         return known
@@ -205,7 +205,7 @@ class Desk:
 
     def _seeded(self, slot: Slot, own: bytes) -> bytes:
         """What seeds are made of: no seed goes out twice."""
-        anew = self._judgings[slot.into].anew
+        anew = self._hearings[slot.into].anew
         return hashlib.sha256(anew.encode() + own).digest()[:16] if anew else own
 
     def begin(self, opened: Open, out: Outgoing) -> None:
@@ -213,7 +213,7 @@ class Desk:
         opened.under_way.update(out.parts)
         if out.stage == "judge":
             for slot, part in out.parts.items():
-                if self._judgings[slot.into].shares:
+                if self._hearings[slot.into].shares:
                     self._under_way.setdefault((slot.into, part.shared), set())
 
     def drop(self, opened: Open, out: Outgoing) -> None:
@@ -272,7 +272,7 @@ class Desk:
         found: Mapping[Slot, Judgement] = {}
         if isinstance(answer, Reply):
             verdicts = zip(out.parts, verdicts_in(out.ask, answer), strict=True)
-            found = {slot: self._judgings[slot.into].keeps(verdict) for slot, verdict in verdicts if verdict}
+            found = {slot: self._hearings[slot.into].keeps(verdict) for slot, verdict in verdicts if verdict}
         if found:
             self._readable.add(out.model.name)
         # Only where temperature 0 was accepted does an equal request have an equal answer.
@@ -287,9 +287,9 @@ class Desk:
         for slot, part in out.parts.items():
             if slot in left:
                 continue
-            judging, equal = self._judgings[slot.into], (slot.into, part.shared)
+            hearing, equal = self._hearings[slot.into], (slot.into, part.shared)
             judgement = found.get(slot) or self._no_verdict(out, answer)
-            key = part.shared if judging.shares and cold and isinstance(judgement, Judgement) else part.own
+            key = part.shared if hearing.shares and cold and isinstance(judgement, Judgement) else part.own
             self._store.put_verdict(slot.into, key, judgement, replies, beside=is_counted)
             self._store.link(slot.into, part.ask, key)
             is_counted = True

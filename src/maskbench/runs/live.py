@@ -170,7 +170,7 @@ class Live:
         if self.stopped:
             return
         each.before()
-        self._desk.take_up(each.task, each.judgings)
+        self._desk.take_up(each.task, each.hearings)
         self._pass, self._stages, self._totals = each, stages, each.totals() if tells else None
         self._window = asyncio.Semaphore(self._ahead())
         try:

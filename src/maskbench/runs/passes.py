@@ -34,14 +34,14 @@ def expected(store: Store, passes: Iterable[Pass]) -> Calls:
 
 
 def as_seen(
-    store: Store, scenario: Scenario, judgings: Iterable[Hearing], settings: Settings, *, asks_subject: bool
+    store: Store, scenario: Scenario, hearings: Iterable[Hearing], settings: Settings, *, asks_subject: bool
 ) -> dict[Slot, State]:
     """What is known of a scenario as a new session sees it: what failed is to be asked again.
 
     A filtered reply that counts as an evasion stands; so does every failed reply where no subject is asked. Verdicts
     that count only by their keys are looked for when they are wanted.
     """
-    sets = [judging.into for judging in judgings if not judging.by_key]
+    sets = [hearing.into for hearing in hearings if not hearing.by_key]
     known: dict[Slot, State] = {}
     for slot, state in store.known(scenario, sets).items():
         stands = slot.into == REPLIES and (not asks_subject or is_filtered_evasion(state, settings))
@@ -54,7 +54,7 @@ def steps_left(
 ) -> Iterator[tuple[Scenario, Step]]:
     """What a new session would ask first of each scenario in a pass; nothing where all of it is there."""
     for scenario in each.scenarios(store):
-        known = as_seen(store, scenario, each.judgings, settings, asks_subject=asks_subject)
+        known = as_seen(store, scenario, each.hearings, settings, asks_subject=asks_subject)
         for step in each.task(scenario, known):
             if not all(_is_there(settings, store, each, step, slot) for slot in step.fills):
                 yield scenario, step
@@ -62,10 +62,10 @@ def steps_left(
 
 def _is_there(settings: Settings, store: Store, each: Pass, step: Step, slot: Slot) -> bool:
     """Whether a set whose verdicts count by their keys has the one on this very request."""
-    judging = next((judging for judging in each.judgings if judging.by_key and judging.into == slot.into), None)
-    if judging is None:
+    hearing = next((hearing for hearing in each.hearings if hearing.by_key and hearing.into == slot.into), None)
+    if hearing is None:
         return False
-    keys = verdict_keys(settings.judging, judging.prompts.hash, step.make((slot,)))
+    keys = verdict_keys(settings.judging, hearing.prompts.hash, step.make((slot,)))
     return any(store.has_verdict(slot.into, key) for key in keys)
 
 

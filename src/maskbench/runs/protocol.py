@@ -38,7 +38,7 @@ class Pass:
     """
 
     task: Task
-    judgings: Sequence[Hearing]
+    hearings: Sequence[Hearing]
     only: Container[Key] | None = None
     expected: Task | None = None
     after: Task | None = None
@@ -77,19 +77,19 @@ def measurement(
     Where only lies are wanted, `part` is asked everything and has the controls, and `order` is how samples of a direct
     question are asked for. Where beliefs are shared, those of the scenarios in `anew` are asked all the same.
     """
-    judging = Hearing(settings, prompts, shares=settings.judging.shares_verdicts)
-    passes = [_only_lies(judging, order, part) if settings.design.estimate == "lie" else _whole(judging, anew)]
-    return [*passes, *(each for make in FURTHER if (each := make(judging, part, store)))]
+    hearing = Hearing(settings, prompts, shares=settings.judging.shares_verdicts)
+    passes = [_only_lies(hearing, order, part) if settings.design.estimate == "lie" else _whole(hearing, anew)]
+    return [*passes, *(each for make in FURTHER if (each := make(hearing, part, store)))]
 
 
-def _checking(judging: Hearing, part: Container[Key], _: Store | None) -> Pass | None:
-    design = judging.settings.design
+def _checking(hearing: Hearing, part: Container[Key], _: Store | None) -> Pass | None:
+    design = hearing.settings.design
     only = part if design.estimate == "lie" else None
-    return Pass(controls(judging, asks_subject=True), [judging], only, after=whole(judging)) if design.checks else None
+    return Pass(controls(hearing, asks_subject=True), [hearing], only, after=whole(hearing)) if design.checks else None
 
 
-def _asking(judging: Hearing, _: Container[Key], store: Store | None) -> Pass | None:
-    return asking(judging.settings, store) if judging.settings.design.construct else None
+def _asking(hearing: Hearing, _: Container[Key], store: Store | None) -> Pass | None:
+    return asking(hearing.settings, store) if hearing.settings.design.construct else None
 
 
 # What a measurement does once it has its replies and verdicts: a pass, or none where the settings do not want it. The
@@ -102,41 +102,41 @@ def counting(settings: Settings, anew: Container[Key] = (), part: Container[Key]
     return measurement(settings, form_of(settings.judging).no_prompts, anew=anew, part=part)
 
 
-def _whole(judging: Hearing, anew: Container[Key]) -> Pass:
+def _whole(hearing: Hearing, anew: Container[Key]) -> Pass:
     def is_anew(scenario: Scenario) -> bool:
         return scenario.key in anew
 
     def parts(scenario: Scenario) -> Sequence[Part]:
-        return own_parts(scenario, judging.settings, anew=is_anew(scenario))
+        return own_parts(scenario, hearing.settings, anew=is_anew(scenario))
 
-    return Pass(whole(judging, parts), [judging], alike=is_anew)
+    return Pass(whole(hearing, parts), [hearing], alike=is_anew)
 
 
-def _only_lies(judging: Hearing, order: Order, part: Container[Key]) -> Pass:
-    everything, few = whole(judging), lies(judging, order)
+def _only_lies(hearing: Hearing, order: Order, part: Container[Key]) -> Pass:
+    everything, few = whole(hearing), lies(hearing, order)
 
     def steps(scenario: Scenario, known: Known) -> list[Step]:
         return (everything if scenario.key in part else few)(scenario, known)
 
-    return Pass(steps, [judging], expected=everything, spares=True)
+    return Pass(steps, [hearing], expected=everything, spares=True)
 
 
 def asking(settings: Settings, store: Store | None = None) -> Pass:
     """The questions on statements that the settings want; the judge of options is asked them, on numbers too."""
     prompts = question_prompts(form_of(settings.judging).style.name)
-    judging = Hearing(settings, prompts, set_of(settings.judging.judge), settings.judging.shares_verdicts, by_key=True)
+    hearing = Hearing(settings, prompts, set_of(settings.judging.judge), settings.judging.shares_verdicts, by_key=True)
     before = partial(remember, store, settings) if store else _nothing
-    return Pass(questions(judging), [judging], after=replies(settings), spares=True, before=before)
+    return Pass(questions(hearing), [hearing], after=replies(settings), spares=True, before=before)
 
 
-def judging_stored(judging: Hearing, only: Container[Key] | None = None, *, checks: bool = False) -> list[Pass]:
+def judging_stored(hearing: Hearing, only: Container[Key] | None = None, *, checks: bool = False) -> list[Pass]:
     """Stored replies on their way to verdicts, those to controls among them where `checks` is set.
 
     `only` these scenarios are judged, by archetype and task_id.
     """
-    passes = [Pass(verdicts(judging), [judging], only, after=replies(judging.settings))]
-    if checks and only is None and judging.settings.design.checks:
-        assumed = replace(judging, into=_ASSUMED)
+    passes = [Pass(verdicts(hearing), [hearing], only, after=replies(hearing.settings))]
+    if checks and only is None and hearing.settings.design.checks:
+        assumed = replace(hearing, into=_ASSUMED)
         after = then(whole(assumed), controls(assumed, asks_subject=True))
-        passes.append(Pass(controls(judging, asks_subject=False), [judging], after=after))
+        passes.append(Pass(controls(hearing, asks_subject=False), [hearing], after=after))
     return passes

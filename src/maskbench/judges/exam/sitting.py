@@ -213,8 +213,8 @@ class _Sitting(Job):
     replies: Mapping[Key, Sequence[Stored]] = field(repr=False)
     number: int
 
-    def judging(self) -> Hearing:
-        """The way of judging: with the repetition in the keys nothing is shared, and no seed goes out twice."""
+    def hearing(self) -> Hearing:
+        """The hearing: with the repetition in the keys nothing is shared, and no seed goes out twice."""
         form, is_shared = form_of(self.settings.judging), self.settings.judging.shares_verdicts
         if self.settings.design.construct:
             return Hearing(self.settings, question_prompts(form.style.name), self.name, is_shared)
@@ -227,8 +227,8 @@ class _Sitting(Job):
         wanted: dict[Key, set[int]] = defaultdict(set)
         for question in self.paper:
             wanted[question.scenario.key].add(question.elicitation)
-        judging = self.judging()
-        task = questions(judging) if self.settings.design.construct else verdicts(judging)
+        hearing = self.hearing()
+        task = questions(hearing) if self.settings.design.construct else verdicts(hearing)
 
         def steps(scenario: Scenario, known: Known) -> list[Step]:
             found, asked = task(scenario, known), wanted.get(scenario.key, ())
@@ -237,7 +237,7 @@ class _Sitting(Job):
         def alike(scenario: Scenario) -> tuple[object, ...]:
             return tuple(map(_slot, self.replies[scenario.key])), frozenset(wanted.get(scenario.key, ()))
 
-        every = Pass(steps, [judging], after=self._as_replied, alike=alike)
+        every = Pass(steps, [hearing], after=self._as_replied, alike=alike)
         in_stages = [_Stage(self, items) for items in self.stages]
         return [replace(every, only=stage, before=stage.begin) for stage in in_stages] or [every]
 
