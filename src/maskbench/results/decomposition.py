@@ -190,7 +190,7 @@ def _sides(
             raise UsageError(f"{run.folder.path}: {why}")
         rows = {place: {row.key: row for row in each.rows} for place, each in scored.items()}
         digests = scored[convention.rules, judge].digests
-        is_smoke = own.settings.limit is not None
+        is_smoke = own.settings.design.limit is not None
         sides.append(Figure(own.settings.label, convention, judge, rows, digests, is_smoke, on))
     return sides[0], sides[1], crossed
 
