@@ -30,7 +30,7 @@ from maskbench.pinocchio.network import Engine, Sample, Vocabulary, open_pinocch
 from maskbench.pinocchio.rule_judge import SandboxJudge
 from maskbench.pinocchio.sandbox import true_chances
 from maskbench.pinocchio.world import Fact
-from maskbench.runs.passes import measuring
+from maskbench.runs.executor import measuring
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import SUBJECT_SAMPLING, Settings
@@ -118,11 +118,10 @@ def measured(
     seed: int = 0,
 ) -> Measured:
     """A whole run of maskbench with the judge `rules/sandbox`, kept nowhere."""
-    settings = Settings(
-        subject="pinocchio",
-        judge="rules/sandbox",
-        numeric_judge="rules/sandbox",
-        scenarios="sandbox",
+    settings = Settings.of(
+        "pinocchio",
+        "rules/sandbox",
+        "sandbox",
         statements=statements,
         sampling=replace(SUBJECT_SAMPLING, temperature=temperature),
         seed=seed,
@@ -147,7 +146,7 @@ def _scored(store: Store, settings: Settings) -> Iterator[Scored]:
 
 
 async def _flow(folder: Path, settings: Settings, store: Store) -> None:
-    subject = open_pinocchio(f"pinocchio/{folder}", settings.sampling)
+    subject = open_pinocchio(f"pinocchio/{folder}", settings.subject.sampling)
     judge = SandboxJudge()
     try:
         judges: dict[Kind, Model] = {"binary": judge, "numerical": judge}
