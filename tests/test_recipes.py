@@ -441,7 +441,7 @@ def test_a_task(copy: Copy) -> None:
     copy.insert(
         passes, "from maskbench.method.forms import form_of\n", "from maskbench.method.in_french import in_french\n"
     )
-    row = "\n    lambda hearing, *_: Pass(in_french(hearing), [hearing], after=whole(hearing)),\n"
+    row = "\n    lambda hearing, *_: Pass(in_french(hearing), hearing, after=whole(hearing)),\n"
     copy.insert(
         passes, "FURTHER: Sequence[Callable[[Hearing, Container[Key], Store | None], Pass | None]] = (", row + "    "
     )
@@ -487,7 +487,7 @@ def test_an_executor(copy: Copy) -> None:
                     """Each request of each scenario in turn."""
                     answers = json.loads(FILE.read_text(encoding="utf-8"))
                     for each in self._passes:
-                        self._desk.take_up(each.task, each.hearings)
+                        self._desk.take_up(each.task, each.hearing)
                         for scenario in each.scenarios(self._store):
                             opened = self._desk.open(scenario)
                             while ready := self._desk.ready(opened):

@@ -78,7 +78,7 @@ def test_a_question_that_failed_is_not_asked_again_in_a_session(tmp_path: Path) 
     with closing(folder.store(write=True)) as store:
         each = asking(chosen, store)
         desk = Desk(chosen, store, {"binary": model, "numerical": model}, Unwatched())
-        desk.take_up(each.task, each.hearings)
+        desk.take_up(each.task, each.hearing)
         ((scenario, _),) = store.scenarios()
 
         async def fails() -> None:

@@ -52,7 +52,7 @@ def forecast(folder: RunFolder, settings: Settings) -> tuple[int, float]:
 
 
 def _questions(folder: RunFolder, store: Store, settings: Settings) -> _Questions:
-    (hearing,) = asking(settings, store).hearings
+    hearing = asking(settings, store).hearing
     return _Questions(folder, store, settings, hearing.into, hearing.prompts)
 
 

@@ -30,7 +30,7 @@ from maskbench.runs.questions import set_of
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key
-from maskbench.settings import Settings, reply_key, verdict_key
+from maskbench.settings import Settings, reply_key, verdict_keys
 from maskbench.types import STAGES, Ask, Call, Kind, Model, Scenario, Stage, Usage
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class Batched:
 
     def _take_up(self, each: Pass) -> None:
         """Go on with a pass, whose verdict set its requests belong to."""
-        self._pass, (self._hearing,) = each, each.hearings
+        self._pass, self._hearing = each, each.hearing
 
     async def _rounds(self, each: Pass) -> None:
         """Replies, then the verdicts on them, until nothing is left that is worth a batch; the rest is asked live.
@@ -238,7 +238,7 @@ class Batched:
         """Every request of these stages that is wanted now, in the order of the set."""
         from maskbench.runs.batch_machine import Wanted
 
-        self._desk.take_up(self._pass.task, self._pass.hearings)
+        self._desk.take_up(self._pass.task, self._pass.hearing)
         for scenario in self._others():
             once = _is_cold(self._judges[scenario.kind])
             for out in self._desk.ready(self._desk.open(scenario), once=once):
@@ -261,8 +261,8 @@ class Batched:
 
     def _verdict_id(self, model: Model, ask: Ask) -> bytes:
         """The key of a verdict: equal requests have one where they are asked once, which the endpoint's ways decide."""
-        how = model.name, self._settings.judging.sampling, self._hearing.prompts.hash, ask
-        return verdict_key(*how, shared=self._hearing.shares and _is_cold(model))
+        shared, own = verdict_keys(self._settings.judging, self._hearing.prompts.hash, ask)
+        return shared if self._hearing.shares and _is_cold(model) else own
 
 
 def _is_cold(model: Model) -> bool:

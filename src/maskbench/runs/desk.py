@@ -22,16 +22,16 @@ from maskbench.runs.passes import as_seen
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key
-from maskbench.settings import Settings, reply_key, seed_of, verdict_key
+from maskbench.settings import Settings, reply_key, seed_of, verdict_keys
 from maskbench.types import Ask, Failure, Judgement, Kind, Model, Reply, Scenario, Stage
 
 UNFIT = 30  # unreadable answers without one readable: a judge that never gives a verdict is not paid to the end
 
 
-class Part(NamedTuple):
+class Keyed(NamedTuple):
     """One place of a request as if it were asked for alone: the request, and the keys of what it brings.
 
-    A reply has one key, under which it is stored. A verdict has the one that equal requests share, and its own.
+    A reply has one key, which is noted with it. A verdict has the one that equal requests share, and its own.
     """
 
     ask: Ask
@@ -48,7 +48,7 @@ class Outgoing:
 
     scenario: Scenario
     step: Step
-    parts: Mapping[Slot, Part]
+    places: Mapping[Slot, Keyed]
     ask: Ask
     model: Model
     unread: Unread | None = None
@@ -60,14 +60,14 @@ class Outgoing:
 
 
 @dataclass(slots=True)
-class Open:
-    """A scenario that is under way: what is known of it, and what is being asked."""
+class InProgress:
+    """A scenario that is being asked about: what is known of it, and what is under way."""
 
     scenario: Scenario
     known: dict[Slot, State]
     under_way: set[Slot] = field(default_factory=set)
     alone: set[Slot] = field(default_factory=set)  # samples that did not come with the others
-    parts: dict[Slot, Part] = field(default_factory=dict)  # of verdicts that are still to be had
+    keyed: dict[Slot, Keyed] = field(default_factory=dict)  # of verdicts that are still to be had
 
 
 class Desk:
@@ -88,60 +88,96 @@ class Desk:
         self._settings, self._store, self._watcher = settings, store, watcher
         self._subject, self._judges = subject, judges
         self._task: Task = _no_task
-        self._hearings: dict[str, Hearing] = {}
-        self._under_way: dict[tuple[str, bytes], set[Key]] = {}  # equal requests under way, and who waits for them
+        self._hearing: Hearing | None = None
+        self._waiting: dict[bytes, set[Key]] = {}  # for the verdict on a shared key that is under way: the scenarios
         self._warm: set[str] = set()  # judges that do not take temperature 0: no answer serves another request
         self._failed: dict[Key, dict[Slot, Failure]] = {}  # in this session: not tried again in it
         self._readable: set[str] = set()  # judges that gave a verdict
         self._unread: Counter[str] = Counter()  # answers without a verdict, of judges that gave none yet
 
-    def take_up(self, task: Task, hearings: Iterable[Hearing]) -> None:
-        """Go on with this task, whose verdicts are read from the sets of these hearings and written there."""
-        self._task, self._hearings = task, {hearing.into: hearing for hearing in hearings}
-        counts = self._store.verdict_counts()
-        if any(counts.get(into, (0, 0))[0] for into in self._hearings):
+    def take_up(self, task: Task, hearing: Hearing) -> None:
+        """Go on with this task, whose verdicts are read from the set of this hearing and written there."""
+        self._task, self._hearing = task, hearing
+        self._waiting.clear()
+        if self._store.verdict_counts().get(hearing.into, (0, 0))[0]:
             self._readable |= {judge.name for judge in self._judges.values()}
 
-    def open(self, scenario: Scenario) -> Open:
-        """A scenario as this session sees it: what failed in an earlier one is to be asked again."""
-        hearings = self._hearings.values()
-        known = as_seen(self._store, scenario, hearings, self._settings, asks_subject=self._subject is not None)
-        for slot, failure in self._failed.get(scenario.key, {}).items():
-            by_key = slot.into in self._hearings and self._hearings[slot.into].by_key  # which `as_seen` leaves out
-            if by_key or isinstance(known.get(slot), Again):
-                known[slot] = failure
-        return Open(scenario, known)
+    @property
+    def hearing(self) -> Hearing:
+        """How replies are judged now; raises ValueError before a task is taken up."""
+        if self._hearing is None:
+            raise ValueError("No task is taken up.")
+        return self._hearing
 
-    def is_over(self, opened: Open) -> bool:
+    def open(self, scenario: Scenario) -> InProgress:
+        """A scenario as this session sees it: what failed in an earlier one is to be asked again."""
+        hearing = self.hearing
+        known = as_seen(self._store, scenario, hearing, self._settings, asks_subject=self._subject is not None)
+        for slot, failure in self._failed.get(scenario.key, {}).items():
+            if isinstance(known.get(slot), Again) or (hearing.by_key and slot.into == hearing.into):
+                known[slot] = failure
+        return InProgress(scenario, known)
+
+    def is_over(self, opened: InProgress) -> bool:
         """Whether nothing of a scenario is left to ask, or to wait for."""
         return not opened.under_way and not self._task(opened.scenario, opened.known)
 
-    def ready(self, opened: Open, *, once: bool = True) -> list[Outgoing]:
+    def ready(self, opened: InProgress, *, once: bool = True) -> list[Outgoing]:
         """What can go out for a scenario now: neither what is under way, nor what an equal request serves.
 
-        `once`: of equal requests the first goes out, and the others wait for it.
+        Stored verdicts on equal requests are taken in first. `once`: of equal requests that are still to be asked the
+        first goes out, and the others wait for it.
         """
-        while True:
-            out: list[Outgoing] = []
-            is_served = False
-            here: set[tuple[str, bytes]] = set()  # equal requests of this one scenario: the first goes out
-            for step in self._task(opened.scenario, opened.known):
-                fills = tuple(slot for slot in step.fills if slot not in opened.under_way)
-                if not fills:
-                    continue
-                if step.stage == "subject":
-                    out += self._of_subject(opened, step, fills)
-                    continue
-                left = self._left_of(opened, step, fills, here if once else None)
-                is_served |= any(
-                    slot in opened.known and not isinstance(opened.known[slot], Again | Unread) for slot in fills
-                )
-                if left:
-                    out.append(self._of_judge(opened, step, left))
-            if not is_served:
-                return out
+        out: list[Outgoing] = []
+        here: set[bytes] = set()  # shared keys of this one scenario: the first request of each goes out
+        for step in self._wanted(opened):
+            fills = tuple(slot for slot in step.fills if slot not in opened.under_way)
+            if step.stage == "subject":
+                out += self._of_subject(opened, step, fills) if fills else ()
+                continue
+            left = tuple(slot for slot in fills if not self._waits(opened, step, slot, here if once else None))
+            if left:
+                out.append(self._of_judge(opened, step, left))
+        return out
 
-    def _of_subject(self, opened: Open, step: Step, fills: tuple[Slot, ...]) -> Iterator[Outgoing]:
+    def _wanted(self, opened: InProgress) -> list[Step]:
+        """The steps of the task, once every stored verdict that serves one of them is taken in."""
+        while True:
+            steps = self._task(opened.scenario, opened.known)
+            if not sum(self._serve(opened, step) for step in steps if step.stage == "judge"):
+                return steps
+
+    def _serve(self, opened: InProgress, step: Step) -> bool:
+        """Take in the stored verdicts on the requests of a step; returns whether there was any."""
+        served = False
+        for slot in step.fills:
+            if slot in opened.under_way or isinstance(opened.known.get(slot), Unread):
+                continue
+            keyed = self._keyed(opened, step, slot)
+            for key in (keyed.shared, keyed.own) if self.hearing.shares else (keyed.own,):
+                if (judgement := self._store.verdict(slot.into, key)) is not None:
+                    self._store.link(slot.into, keyed.ask, key)
+                    opened.known[slot] = judgement
+                    served = True
+                    break
+        return served
+
+    def _waits(self, opened: InProgress, step: Step, slot: Slot, here: set[bytes] | None) -> bool:
+        """True, and noted, where the verdict on an equal request that is under way, or goes out now, will serve."""
+        if here is None or not self.hearing.shares or isinstance(opened.known.get(slot), Unread):
+            return False
+        keyed = self._keyed(opened, step, slot)
+        if self._judges[keyed.ask.scenario.kind].name in self._warm:
+            return False
+        if keyed.shared in self._waiting:
+            self._waiting[keyed.shared].add(opened.scenario.key)
+            return True
+        if keyed.shared in here:
+            return True
+        here.add(keyed.shared)
+        return False
+
+    def _of_subject(self, opened: InProgress, step: Step, fills: tuple[Slot, ...]) -> Iterator[Outgoing]:
         subject = self._subject
         if subject is None:
             raise ValueError("There is no subject to ask.")
@@ -151,81 +187,52 @@ class Desk:
         rest = tuple(slot for slot in fills if slot not in alone)
         for some in (*([rest] if rest else ()), *((slot,) for slot in alone)):
             ask = step.make(some)
-            parts = {slot: Part(ask, reply_key(self._settings, ask, slot.run)) for slot in some}
-            seeds = tuple(seed_of(part.own) for part in parts.values())
-            yield Outgoing(opened.scenario, step, parts, replace(ask, seeds=seeds), subject)
+            places = {slot: Keyed(ask, reply_key(self._settings, ask, slot.run)) for slot in some}
+            seeds = tuple(seed_of(keyed.own) for keyed in places.values())
+            yield Outgoing(opened.scenario, step, places, replace(ask, seeds=seeds), subject)
 
-    def _left_of(
-        self, opened: Open, step: Step, fills: tuple[Slot, ...], here: set[tuple[str, bytes]] | None
-    ) -> tuple[Slot, ...]:
-        """The places that no stored verdict serves and no equal request is about to; takes in what is stored."""
-        left = []
-        for slot in fills:
-            if isinstance(opened.known.get(slot), Unread):
-                left.append(slot)  # its first request was this one's, too
-                continue
-            part = self._part(opened, step, slot)
-            hearing, equal = self._hearings[slot.into], (slot.into, part.shared)
-            for key in (part.shared, part.own) if hearing.shares else (part.own,):
-                if (judgement := self._store.verdict(slot.into, key)) is not None:
-                    self._store.link(slot.into, part.ask, key)
-                    opened.known[slot] = judgement
-                    break
-            else:
-                if not hearing.shares or here is None or self._judges[part.ask.scenario.kind].name in self._warm:
-                    left.append(slot)
-                elif equal in self._under_way:
-                    self._under_way[equal].add(opened.scenario.key)
-                elif equal not in here:
-                    here.add(equal)
-                    left.append(slot)
-        return tuple(left)
+    def _keyed(self, opened: InProgress, step: Step, slot: Slot) -> Keyed:
+        """By what a verdict is known: it hangs on its own reply alone, whatever else stands in the request."""
+        if (keyed := opened.keyed.get(slot)) is None:
+            ask = step.make((slot,))
+            shared, own = verdict_keys(self.hearing.settings.judging, self.hearing.prompts.hash, ask)
+            opened.keyed[slot] = keyed = Keyed(ask, own, shared)
+        return keyed
 
-    def _part(self, opened: Open, step: Step, slot: Slot) -> Part:
-        """What a verdict is known by: it hangs on its own reply alone, whatever else stands in the request."""
-        if (known := opened.parts.get(slot)) is None:
-            hearing, ask = self._hearings[slot.into], step.make((slot,))
-            how = self._judges[ask.scenario.kind].name, hearing.settings.judging.sampling, hearing.prompts.hash, ask
-            known = Part(ask, verdict_key(*how, shared=False), verdict_key(*how, shared=True))
-            opened.parts[slot] = known
-        return known
-
-    def _of_judge(self, opened: Open, step: Step, fills: tuple[Slot, ...]) -> Outgoing:
-        parts = {slot: self._part(opened, step, slot) for slot in fills}
-        first = parts[fills[0]]
+    def _of_judge(self, opened: InProgress, step: Step, fills: tuple[Slot, ...]) -> Outgoing:
+        places = {slot: self._keyed(opened, step, slot) for slot in fills}
+        first = places[fills[0]]
         ask = step.make(fills) if len(fills) > 1 else first.ask
         judge = self._judges[ask.scenario.kind]
         before = opened.known.get(fills[0])
         if isinstance(before, Unread):
             if len(fills) == len(before.beside):
                 ask = ask_again(ask, before.text)
-            return Outgoing(opened.scenario, step, parts, replace(ask, seeds=(before.seed,)), judge, before)
-        seed = seed_of(self._seeded(fills[0], first.own))
-        return Outgoing(opened.scenario, step, parts, replace(ask, seeds=(seed,)), judge)
+            return Outgoing(opened.scenario, step, places, replace(ask, seeds=(before.seed,)), judge, before)
+        return Outgoing(opened.scenario, step, places, replace(ask, seeds=(seed_of(self._seeded(first.own)),)), judge)
 
-    def _seeded(self, slot: Slot, own: bytes) -> bytes:
-        """What seeds are made of: no seed goes out twice."""
-        anew = self._hearings[slot.into].anew
+    def _seeded(self, own: bytes) -> bytes:
+        """The bytes that a verdict's two seeds are made of: in a session no seed goes out twice."""
+        anew = self.hearing.anew
         return hashlib.sha256(anew.encode() + own).digest()[:16] if anew else own
 
-    def begin(self, opened: Open, out: Outgoing) -> None:
+    def begin(self, opened: InProgress, out: Outgoing) -> None:
         """Note that a request goes out."""
-        opened.under_way.update(out.parts)
-        if out.stage == "judge":
-            for slot, part in out.parts.items():
-                if self._hearings[slot.into].shares:
-                    self._under_way.setdefault((slot.into, part.shared), set())
+        opened.under_way.update(out.places)
+        if out.stage == "judge" and self.hearing.shares:
+            for keyed in out.places.values():
+                self._waiting.setdefault(keyed.shared, set())
 
-    def drop(self, opened: Open, out: Outgoing) -> None:
+    def drop(self, opened: InProgress, out: Outgoing) -> None:
         """Note that a request did not go out after all."""
-        opened.under_way.difference_update(out.parts)
+        opened.under_way.difference_update(out.places)
 
-    def take(self, opened: Open, out: Outgoing, answers: Sequence[Reply | Failure | None]) -> set[Key]:
+    def take(self, opened: InProgress, out: Outgoing, answers: Sequence[Reply | Failure | None]) -> set[Key]:
         """Keep what came of a request; returns the scenarios that are to be looked at again.
 
         Raises ModelError once a judge gave so many answers without a verdict that it is no fit one.
         """
-        opened.under_way.difference_update(out.parts)
+        opened.under_way.difference_update(out.places)
         if out.stage == "subject":
             self._take_replies(opened, out, answers)
             return {opened.scenario.key}
@@ -234,14 +241,14 @@ class Desk:
             raise ValueError("A judge answers every request.")
         return self._take_verdicts(opened, out, answer) | {opened.scenario.key}
 
-    def _take_replies(self, opened: Open, out: Outgoing, answers: Sequence[Reply | Failure | None]) -> None:
+    def _take_replies(self, opened: InProgress, out: Outgoing, answers: Sequence[Reply | Failure | None]) -> None:
         has_reply = False
-        for (slot, part), given in zip(out.parts.items(), answers, strict=True):
+        for (slot, keyed), given in zip(out.places.items(), answers, strict=True):
             if given is None:
                 opened.alone.add(slot)
                 continue
             answer = self._of_the_subject(given)
-            self._store.put_reply(part.own, seed_of(part.own), out.ask, slot.run, answer)
+            self._store.put_reply(keyed.own, seed_of(keyed.own), out.ask, slot.run, answer)
             self._know(opened, slot, answer, replace(out.ask, runs=(slot.run,)))
             has_reply |= isinstance(answer, Reply)
         if not out.step.joint:
@@ -266,44 +273,51 @@ class Desk:
             return answer
         return Failure("subject", "substituted", f"{answer.model} answered in place of {subject}.")
 
-    def _take_verdicts(self, opened: Open, out: Outgoing, answer: Reply | Failure) -> set[Key]:
-        before = out.unread.replies if out.unread else ()
-        replies: list[Reply | Failure] = [*before, answer]
-        found: Mapping[Slot, Judgement] = {}
-        if isinstance(answer, Reply):
-            verdicts = zip(out.parts, verdicts_in(out.ask, answer), strict=True)
-            found = {slot: self._hearings[slot.into].keeps(verdict) for slot, verdict in verdicts if verdict}
+    def _take_verdicts(self, opened: InProgress, out: Outgoing, answer: Reply | Failure) -> set[Key]:
+        """Keep the verdicts of an answer; those that it lacks are asked for once more, and then they have failed."""
+        replies: list[Reply | Failure] = [*(out.unread.replies if out.unread else ()), answer]
+        found = self._read(out, answer)
+        missing = [slot for slot in out.places if slot not in found]
+        is_last = isinstance(answer, Failure) or out.unread is not None
+        shared = self.hearing.shares and self._is_cold(out.model, replies)
+        waiting: set[Key] = set()
+        for number, slot in enumerate(slot for slot in out.places if is_last or slot in found):
+            keyed, state = out.places[slot], found.get(slot) or self._no_verdict(out, answer)
+            key = keyed.shared if shared and isinstance(state, Judgement) else keyed.own
+            self._store.put_verdict(slot.into, key, state, replies, beside=number > 0)
+            self._store.link(slot.into, keyed.ask, key)
+            self._know(opened, slot, state, keyed.ask)
+            waiting |= self._waiting.pop(keyed.shared, set())
+        if isinstance(answer, Reply) and missing and not is_last:
+            self._ask_again(opened, out, missing, () if found else (answer,), answer.text)
+        elif isinstance(answer, Reply) and not found:
+            self._count_unread(out.model, answer.text)
+        return waiting
+
+    def _read(self, out: Outgoing, answer: Reply | Failure) -> dict[Slot, Judgement]:
+        """The verdicts in an answer, by place."""
+        if isinstance(answer, Failure):
+            return {}
+        verdicts = zip(out.places, verdicts_in(out.ask, answer), strict=True)
+        found = {slot: self.hearing.keeps(verdict) for slot, verdict in verdicts if verdict}
         if found:
             self._readable.add(out.model.name)
-        # Only where temperature 0 was accepted does an equal request have an equal answer.
+        return found
+
+    def _is_cold(self, judge: Model, replies: Iterable[Reply | Failure]) -> bool:
+        """Whether temperature 0 was accepted: only then has an equal request an equal answer."""
         cold = all(isinstance(each, Failure) or each.sent.get("temperature") == 0 for each in replies)
         if not cold:
-            self._warm.add(out.model.name)
-        again: set[Key] = set()
-        missing = {slot: part for slot, part in out.parts.items() if slot not in found}
-        is_last = isinstance(answer, Failure) or out.unread is not None
-        left = {} if is_last else missing
-        is_counted = False
-        for slot, part in out.parts.items():
-            if slot in left:
-                continue
-            hearing, equal = self._hearings[slot.into], (slot.into, part.shared)
-            judgement = found.get(slot) or self._no_verdict(out, answer)
-            key = part.shared if hearing.shares and cold and isinstance(judgement, Judgement) else part.own
-            self._store.put_verdict(slot.into, key, judgement, replies, beside=is_counted)
-            self._store.link(slot.into, part.ask, key)
-            is_counted = True
-            self._know(opened, slot, judgement, part.ask)
-            again |= self._under_way.pop(equal, set())
-        if isinstance(answer, Reply):
-            if left:
-                slot, part = next(iter(out.parts.items()))
-                seed = seed_of(self._seeded(slot, part.own)[8:])
-                kept = () if is_counted else (answer,)
-                opened.known |= dict.fromkeys(left, Unread(answer.text, tuple(out.parts), kept, seed))
-            elif missing and not found:
-                self._count_unread(out.model, answer.text)
-        return again
+            self._warm.add(judge.name)
+        return cold
+
+    def _ask_again(
+        self, opened: InProgress, out: Outgoing, missing: Sequence[Slot], paid: tuple[Reply, ...], text: str
+    ) -> None:
+        """Have verdicts asked for a second time, by a seed of its own; `paid` answers are told once one is stored."""
+        first = next(iter(out.places.values()))
+        seed = seed_of(self._seeded(first.own)[8:])
+        opened.known |= dict.fromkeys(missing, Unread(text, tuple(out.places), paid, seed))
 
     def _no_verdict(self, out: Outgoing, answer: Reply | Failure) -> Failure:
         if isinstance(answer, Failure):
@@ -311,9 +325,9 @@ class Desk:
         on = "No verdict on this reply in" if out.ask.each else "No verdict in"
         return Failure("judge", "unreadable", f"{on} {answer.text[:300]!r}.")
 
-    def _know(self, opened: Open, slot: Slot, state: Reply | Failure | Judgement, about: Ask) -> None:
+    def _know(self, opened: InProgress, slot: Slot, state: Reply | Failure | Judgement, about: Ask) -> None:
         opened.known[slot] = state
-        opened.parts.pop(slot, None)
+        opened.keyed.pop(slot, None)
         if isinstance(state, Failure):
             self._failed.setdefault(opened.scenario.key, {})[slot] = state
             self._watcher.failed(about, state)

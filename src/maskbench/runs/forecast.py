@@ -205,7 +205,7 @@ class _Planned(NamedTuple):
 
 
 def _planned(each: Pass, scenario: Scenario, settings: Settings) -> Iterator[_Planned]:
-    of_questions = each.hearings[0].into != VERDICTS
+    of_questions = each.hearing.into != VERDICTS
 
     def reply(slot: Slot) -> Reply:
         call = _CALLS.get(slot.elicitation, "statement")

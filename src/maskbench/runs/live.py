@@ -14,7 +14,7 @@ from typing import Literal
 from maskbench.errors import BudgetReached, Interrupted, MaskbenchError, ModelError
 from maskbench.method.folds import Unit
 from maskbench.method.steps import Again, Unread
-from maskbench.runs.desk import Desk, Open, Outgoing
+from maskbench.runs.desk import Desk, InProgress, Outgoing
 from maskbench.runs.endings import limit_of
 from maskbench.runs.first_of_prefix import Firsts
 from maskbench.runs.meter import Meter
@@ -65,7 +65,7 @@ class Gate(asyncio.Semaphore):
 class _Entry:
     """A scenario that is open, and what a watcher still expects of it."""
 
-    opened: Open
+    opened: InProgress
     units: list[Unit]
 
 
@@ -170,7 +170,7 @@ class Live:
         if self.stopped:
             return
         each.before()
-        self._desk.take_up(each.task, each.hearings)
+        self._desk.take_up(each.task, each.hearing)
         self._pass, self._stages, self._totals = each, stages, each.totals() if tells else None
         self._window = asyncio.Semaphore(self._ahead())
         try:

@@ -34,14 +34,14 @@ def expected(store: Store, passes: Iterable[Pass]) -> Calls:
 
 
 def as_seen(
-    store: Store, scenario: Scenario, hearings: Iterable[Hearing], settings: Settings, *, asks_subject: bool
+    store: Store, scenario: Scenario, hearing: Hearing, settings: Settings, *, asks_subject: bool
 ) -> dict[Slot, State]:
     """What is known of a scenario as a new session sees it: what failed is to be asked again.
 
     A filtered reply that counts as an evasion stands; so does every failed reply where no subject is asked. Verdicts
     that count only by their keys are looked for when they are wanted.
     """
-    sets = [hearing.into for hearing in hearings if not hearing.by_key]
+    sets = [] if hearing.by_key else [hearing.into]
     known: dict[Slot, State] = {}
     for slot, state in store.known(scenario, sets).items():
         stands = slot.into == REPLIES and (not asks_subject or is_filtered_evasion(state, settings))
@@ -54,7 +54,7 @@ def steps_left(
 ) -> Iterator[tuple[Scenario, Step]]:
     """What a new session would ask first of each scenario in a pass; nothing where all of it is there."""
     for scenario in each.scenarios(store):
-        known = as_seen(store, scenario, each.hearings, settings, asks_subject=asks_subject)
+        known = as_seen(store, scenario, each.hearing, settings, asks_subject=asks_subject)
         for step in each.task(scenario, known):
             if not all(_is_there(settings, store, each, step, slot) for slot in step.fills):
                 yield scenario, step
@@ -62,8 +62,8 @@ def steps_left(
 
 def _is_there(settings: Settings, store: Store, each: Pass, step: Step, slot: Slot) -> bool:
     """Whether a set whose verdicts count by their keys has the one on this very request."""
-    hearing = next((hearing for hearing in each.hearings if hearing.by_key and hearing.into == slot.into), None)
-    if hearing is None:
+    hearing = each.hearing
+    if not hearing.by_key or hearing.into != slot.into:
         return False
     keys = verdict_keys(settings.judging, hearing.prompts.hash, step.make((slot,)))
     return any(store.has_verdict(slot.into, key) for key in keys)

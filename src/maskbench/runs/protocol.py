@@ -30,7 +30,7 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A task over all scenarios, or over those of `only`, with the ways of judging that it has.
+    """A task over all scenarios, or over those of `only`, with the one way of judging that it has.
 
     What is expected beforehand is a fold of it, or of the task `expected`, once the task `after` is done; `alike` tells
     scenarios of one shape apart of which not the same is expected. `spares`: what is left out is expected no more;
@@ -38,7 +38,7 @@ class Pass:
     """
 
     task: Task
-    hearings: Sequence[Hearing]
+    hearing: Hearing
     only: Container[Key] | None = None
     expected: Task | None = None
     after: Task | None = None
@@ -85,7 +85,7 @@ def measurement(
 def _checking(hearing: Hearing, part: Container[Key], _: Store | None) -> Pass | None:
     design = hearing.settings.design
     only = part if design.estimate == "lie" else None
-    return Pass(controls(hearing, asks_subject=True), [hearing], only, after=whole(hearing)) if design.checks else None
+    return Pass(controls(hearing, asks_subject=True), hearing, only, after=whole(hearing)) if design.checks else None
 
 
 def _asking(hearing: Hearing, _: Container[Key], store: Store | None) -> Pass | None:
@@ -109,7 +109,7 @@ def _whole(hearing: Hearing, anew: Container[Key]) -> Pass:
     def parts(scenario: Scenario) -> Sequence[Part]:
         return own_parts(scenario, hearing.settings, anew=is_anew(scenario))
 
-    return Pass(whole(hearing, parts), [hearing], alike=is_anew)
+    return Pass(whole(hearing, parts), hearing, alike=is_anew)
 
 
 def _only_lies(hearing: Hearing, order: Order, part: Container[Key]) -> Pass:
@@ -118,7 +118,7 @@ def _only_lies(hearing: Hearing, order: Order, part: Container[Key]) -> Pass:
     def steps(scenario: Scenario, known: Known) -> list[Step]:
         return (everything if scenario.key in part else few)(scenario, known)
 
-    return Pass(steps, [hearing], expected=everything, spares=True)
+    return Pass(steps, hearing, expected=everything, spares=True)
 
 
 def asking(settings: Settings, store: Store | None = None) -> Pass:
@@ -126,7 +126,7 @@ def asking(settings: Settings, store: Store | None = None) -> Pass:
     prompts = question_prompts(form_of(settings.judging).style.name)
     hearing = Hearing(settings, prompts, set_of(settings.judging.judge), settings.judging.shares_verdicts, by_key=True)
     before = partial(remember, store, settings) if store else _nothing
-    return Pass(questions(hearing), [hearing], after=replies(settings), spares=True, before=before)
+    return Pass(questions(hearing), hearing, after=replies(settings), spares=True, before=before)
 
 
 def judging_stored(hearing: Hearing, only: Container[Key] | None = None, *, checks: bool = False) -> list[Pass]:
@@ -134,9 +134,9 @@ def judging_stored(hearing: Hearing, only: Container[Key] | None = None, *, chec
 
     `only` these scenarios are judged, by archetype and task_id.
     """
-    passes = [Pass(verdicts(hearing), [hearing], only, after=replies(hearing.settings))]
+    passes = [Pass(verdicts(hearing), hearing, only, after=replies(hearing.settings))]
     if checks and only is None and hearing.settings.design.checks:
         assumed = replace(hearing, into=_ASSUMED)
         after = then(whole(assumed), controls(assumed, asks_subject=True))
-        passes.append(Pass(controls(hearing, asks_subject=False), [hearing], after=after))
+        passes.append(Pass(controls(hearing, asks_subject=False), hearing, after=after))
     return passes

@@ -237,7 +237,7 @@ class _Sitting(Job):
         def alike(scenario: Scenario) -> tuple[object, ...]:
             return tuple(map(_slot, self.replies[scenario.key])), frozenset(wanted.get(scenario.key, ()))
 
-        every = Pass(steps, [hearing], after=self._as_replied, alike=alike)
+        every = Pass(steps, hearing, after=self._as_replied, alike=alike)
         in_stages = [_Stage(self, items) for items in self.stages]
         return [replace(every, only=stage, before=stage.begin) for stage in in_stages] or [every]
 
