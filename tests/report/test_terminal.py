@@ -302,7 +302,7 @@ def test_plans_take_any_name() -> None:
 
 def test_scenarios_can_hold_anything() -> None:
     """A scenario's texts are shown without control characters, markup as it stands."""
-    about = scenario(task_id=HOSTILE, messages=conversation(HOSTILE, f"{HOSTILE}\nnext line"))
+    about = replace(scenario(), task_id=HOSTILE, messages=conversation(HOSTILE, f"{HOSTILE}\nnext line"))
     where = console(120)
     show(list(before_run.scenario(about, settings(), load_prompts())), where)
     text = printed(where)

@@ -214,7 +214,10 @@ def test_no_shared_scenario_is_refused(runs: dict[str, Path], tmp_path: Path) ->
     with pytest.raises(UsageError, match=r"share no scenario that is done in both: .* have none in common"):
         compare(facts, figures)
     rewritten = copied(facts, tmp_path / "rewritten")
-    change(rewritten, "UPDATE scenarios SET row = replace(row, 'user_prompt\":\"', 'user_prompt\":\"So ')")
+    change(
+        rewritten,
+        'UPDATE scenarios SET row = replace(row, \'role":"user","content":"\', \'role":"user","content":"So \')',
+    )
     with pytest.raises(UsageError, match="16 have the same names, but other texts"):
         compare(facts, rewritten)
 
@@ -224,7 +227,7 @@ def test_a_scenario_whose_text_changed_is_not_shared(runs: dict[str, Path], tmp_
     fixed = copied(runs["honest"], tmp_path / "fixed")
     change(
         fixed,
-        "UPDATE scenarios SET row = replace(row, 'user_prompt\":\"', 'user_prompt\":\"So ') "
+        'UPDATE scenarios SET row = replace(row, \'role":"user","content":"\', \'role":"user","content":"So \') '
         "WHERE task_id = 'starter-kf-01'",
     )
     found = other(runs["liar"], fixed)

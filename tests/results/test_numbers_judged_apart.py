@@ -8,7 +8,6 @@ import orjson
 import pytest
 
 from flows import typed
-from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.measurement import measure
 from maskbench.method.forms.case import replies_in
@@ -147,12 +146,6 @@ def test_a_run_without_numbers_has_nothing_to_judge_otherwise(tmp_path: Path) ->
     ended = typed("judge", path, "--judge-numbers", "apart")
     assert (ended.code, "asks for a belief in a number" in ended.err) == (2, True)
     assert RunFolder(path).read().sets == {}
-
-
-def test_it_does_not_go_with_asking_for_lies_alone(tmp_path: Path) -> None:
-    """Asking until lies are known needs one verdict on all replies, and says so."""
-    with pytest.raises(UsageError, match="--judge-numbers apart needs a verdict on every neutral reply"):
-        run(tmp_path / "run", limit=2, judge_numbers="apart", estimate="lie")
 
 
 def test_the_setting_is_off_by_default_and_part_of_the_protocol() -> None:
