@@ -46,7 +46,7 @@ def counted(tree: Path, revision: str) -> dict[str, str]:
         "lines of a function, median; nine in ten at most": _median_and_tenth(lengths),
         "record types": f"{len(records)}",
         "fields on records": f"{sum(_fields(record) for record in records):,}",
-        "settings": f"{sum(_fields(record) for record in records if record.name == 'Settings')}",
+        "settings": f"{_settings(modules[source / 'settings.py'])}",
         "refusals of one option beside another": f"{sum(_refusals(module) for module in modules.values())}",
         "modules that a change touched, median; nine in ten at most": _median_and_tenth(touched),
         "commands": f"{len(re.findall(r'^│ [a-z]+ {2,}', _told(tree, '--help'), re.MULTILINE))}",
@@ -118,6 +118,17 @@ def _is_record(node: ast.ClassDef, records: set[str]) -> bool:
 def _fields(record: ast.ClassDef) -> int:
     fields = [node for node in record.body if isinstance(node, ast.AnnAssign)]
     return sum("ClassVar" not in ast.unparse(field.annotation) for field in fields)
+
+
+def _settings(module: ast.Module) -> int:
+    """The number of settings: fields of `Settings`, or of the values that it is made of."""
+    values = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
+
+    def leaves(value: ast.ClassDef) -> int:
+        named = [ast.unparse(field.annotation) for field in value.body if isinstance(field, ast.AnnAssign)]
+        return sum(leaves(values[name]) if name in values else 1 for name in named)
+
+    return leaves(values["Settings"])
 
 
 def _refusals(module: ast.Module) -> int:
