@@ -222,3 +222,15 @@ def test_starting_is_quick() -> None:
     code = "import sys, maskbench.cli; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
+
+
+def test_no_class_inherits_from_one_that_asks() -> None:
+    """What is asked is a value of the one desk, executor or job; no second way of asking hangs on another's methods."""
+    bases = {
+        ast.unparse(base)
+        for tree in TREES.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for base in node.bases
+    }
+    assert not bases & {"Desk", "Live", "Batched", "Job", "Asking", "Machine"}

@@ -10,7 +10,6 @@ from pathlib import Path
 from msgspec.structs import asdict
 
 from maskbench.errors import UsageError
-from maskbench.method.asks import Calls
 from maskbench.method.forms import prompts_of
 from maskbench.method.forms.prompts import Prompts
 from maskbench.models.chat.extra_fields import check_extra
@@ -39,7 +38,7 @@ from maskbench.runs.session import Asked, Asking, Book, Reach
 from maskbench.runs.shared_beliefs import as_served, check_source, take_over
 from maskbench.runs.stored_programs import check_typed
 from maskbench.runs.system_prompts import system_prompt
-from maskbench.runs.watching import Watcher, WithAnswers
+from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings
 from maskbench.types import Kind, Model
 
@@ -191,8 +190,7 @@ def _ask(
     store, watcher, record = asking.store, asking.watcher, folder.read()
     make = executor_for(folder.path, settings)
     passes = passes_of(settings, store, prompts)
-    answers = expected(store, passes[-1:]).verdicts if settings.design.construct else 0
-    calls = Calls() if measured else expected(store, passes[:-1] if settings.design.construct else passes)
+    passes = passes[-1:] if measured else passes
 
     def opened(reach: Reach) -> Asked:
         if not models and is_local(settings.subject.name) and not stock:  # a stock that holds something has the subject
@@ -216,4 +214,4 @@ def _ask(
         folder.write(RECORD, record)
 
     book = Book(asdict(record.models), record.sessions, note)
-    asking.carry_out(book, opened, flow, WithAnswers.of(calls, answers))
+    asking.carry_out(book, opened, flow, expected(store, passes))

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.audit_kinds import AUDIT, Audit, kind_of
-from maskbench.judges.judge_again import Job, check_judging
+from maskbench.judges.judge_again import Job, check_judging, hearing_of, set_job
 from maskbench.judges.second_look import Key, shuffled
 from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, open_verdicts, reading
 from maskbench.method.forms import prompts_of
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
 from maskbench.runs.drawn_part import check_all_asked
-from maskbench.runs.folder import RECORD, RunFolder
+from maskbench.runs.folder import RunFolder
 from maskbench.runs.imported_json import UNSAID, judge_line
 from maskbench.runs.protocol import Pass, judging_stored
 from maskbench.runs.store import Store
@@ -51,7 +51,8 @@ def audit(
     with folder.writing("audit a copy of the folder"), closing(folder.store(write=True)) as store:
         job = _job(folder, store, wanted, settings)
         check_judging(folder, settings, job.name, environ or {}, judges, is_new=job.name not in folder.read().sets)
-        job.begin()
+        if job.name not in folder.read().sets:
+            job.add(_choose(store, wanted), audit=wanted)
         job.carry_out(environ or {}, watcher or Unwatched(), command, judges)
 
 
@@ -59,7 +60,7 @@ def forecast(folder: RunFolder, wanted: Audit) -> tuple[int, float]:
     """How many verdicts an audit still has to get, and about how many tokens their requests hold; asks nothing."""
     with closing(folder.store()) as store:
         job = _job(folder, store, wanted, settings_of(folder, wanted))
-        return job.left(store.chosen(wanted.name) or job.choose())
+        return job.left(store.chosen(wanted.name) or _choose(store, wanted))
 
 
 def settings_of(folder: RunFolder, wanted: Audit) -> Settings:
@@ -68,7 +69,7 @@ def settings_of(folder: RunFolder, wanted: Audit) -> Settings:
         return opened.verdicts(wanted.of).settings.having(batch=None)
 
 
-def _job(folder: RunFolder, store: Store, wanted: Audit, settings: Settings) -> _AuditJob:
+def _job(folder: RunFolder, store: Store, wanted: Audit, settings: Settings) -> Job:
     check_all_asked(folder.settings(), folder.path, "an audit of its judge")
     audited = open_verdicts(folder, store, wanted.of)
     if isinstance(audited, Ensemble | SecondLook) or AUDIT in wanted.of:
@@ -78,7 +79,13 @@ def _job(folder: RunFolder, store: Store, wanted: Audit, settings: Settings) -> 
             f"The verdict set {wanted.of} of {folder.path} is not complete, and what is there first is no sample. "
             f"{audited.go_on(folder.path)}, then audit it."
         )
-    return _AuditJob(folder, store, settings, wanted.name, _prompts(folder, audited), audit=wanted)
+    prompts = _prompts(folder, audited)
+    hearing = _hearing(settings, prompts, wanted)
+
+    def passes(chosen: Mapping[Key, float]) -> list[Pass]:
+        return judging_stored(hearing, chosen or None)  # no controls, which an audit is not about
+
+    return set_job(folder, store, settings, wanted.name, prompts, passes)
 
 
 def _prompts(folder: RunFolder, audited: VerdictSet) -> Prompts:
@@ -100,43 +107,22 @@ def _prompts(folder: RunFolder, audited: VerdictSet) -> Prompts:
     return prompts
 
 
-@dataclass(frozen=True, slots=True)
-class _AuditJob(Job):
-    """An audit on its way."""
+def _choose(store: Store, wanted: Audit) -> dict[Key, float]:
+    """The scenarios of the sample with the chance that each had; empty where all are audited."""
+    if wanted.sample is None:
+        return {}
+    fit = [scenario.key for scenario, _ in store.scenarios() if wanted.fits(scenario)]
+    drawn = shuffled(fit, wanted.seed)[: wanted.sample]
+    return {key: len(drawn) / len(fit) for key in drawn}
 
-    audit: Audit = field(default_factory=lambda: Audit("swap", ""))
 
-    def begin(self) -> None:  # type: ignore[override]  # an audit is never a second look
-        """The set's entry in run.json, and the scenarios that it is about."""
-        record = self.folder.read()
-        if self.name in record.sets:
-            return
-        if chosen := self.choose():
-            self.store.choose(self.name, chosen)
-        entry = self.entry()
-        entry.audit = self.audit
-        record.add(self.name, entry)
-        self.folder.write(RECORD, record)
-
-    def choose(self) -> dict[Key, float]:
-        """The scenarios of the sample with the chance that each had; empty where all are audited."""
-        if self.audit.sample is None:
-            return {}
-        fit = [scenario.key for scenario, _ in self.store.scenarios() if self.audit.fits(scenario)]
-        drawn = shuffled(fit, self.audit.seed)[: self.audit.sample]
-        return {key: len(drawn) / len(fit) for key in drawn}
-
-    def hearing(self) -> Hearing:
-        """The judge sees each scenario as the audit shows it; its verdicts are kept in the letters of the scenario."""
-        kind = kind_of(self.audit.kind)
-        return replace(
-            Job.hearing(self),
-            shares=self.settings.judging.shares_verdicts and not kind.anew,
-            anew=self.audit.kind if kind.anew else "",
-            shows=kind.shown,
-            keeps=lambda judgement: replace(judgement, verdict=kind.kept(judgement.verdict)),
-        )
-
-    def passes(self, chosen: Mapping[Key, float]) -> list[Pass]:
-        """What is asked: no controls, which an audit is not about."""
-        return judging_stored(self.hearing(), chosen or None)
+def _hearing(settings: Settings, prompts: Prompts, wanted: Audit) -> Hearing:
+    """The judge sees each scenario as the audit shows it; its verdicts are kept in the letters of the scenario."""
+    kind = kind_of(wanted.kind)
+    return replace(
+        hearing_of(settings, prompts, wanted.name),
+        shares=settings.judging.shares_verdicts and not kind.anew,
+        anew=wanted.kind if kind.anew else "",
+        shows=kind.shown,
+        keeps=lambda judgement: replace(judgement, verdict=kind.kept(judgement.verdict)),
+    )

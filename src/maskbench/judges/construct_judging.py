@@ -5,21 +5,17 @@ No subject is asked, no verdict changes, and what has an answer keeps it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
 
 from maskbench.judges.judge_again import Job, check_judging
-from maskbench.method.asks import Calls
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.options import check
-from maskbench.runs.passes import expected
-from maskbench.runs.protocol import Pass, asking
+from maskbench.runs.protocol import asking
 from maskbench.runs.questions import remember, set_of
 from maskbench.runs.session import Book
 from maskbench.runs.store import Store
-from maskbench.runs.watching import Unwatched, Watcher, WithAnswers
-from maskbench.scenarios import Key
+from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Settings
 from maskbench.types import Kind, Model
 
@@ -51,31 +47,15 @@ def forecast(folder: RunFolder, settings: Settings) -> tuple[int, float]:
         return _questions(folder, store, settings).left({})
 
 
-def _questions(folder: RunFolder, store: Store, settings: Settings) -> _Questions:
-    hearing = asking(settings, store).hearing
-    return _Questions(folder, store, settings, hearing.into, hearing.prompts)
+def _questions(folder: RunFolder, store: Store, settings: Settings) -> Job:
+    """Questions on statements: their set is no verdict set, its bill is part of the run's, and no session is noted."""
+    each = asking(settings, store)
 
+    def book() -> Book:
+        known = folder.read().models.binary
+        return Book({"binary": known} if known.name == settings.judging.judge else {}, None, lambda _: None)
 
-@dataclass(frozen=True, slots=True)
-class _Questions(Job):
-    """Questions on statements on their way: their set is no verdict set, and its bill is part of the run's."""
-
-    @property
-    def seconds(self) -> None:
-        """No fact has the time it took."""
-
-    def passes(self, chosen: Mapping[Key, float]) -> list[Pass]:
-        """What is asked about each statement."""
-        return [asking(self.settings, self.store)]
-
-    def calls(self, passes: Sequence[Pass]) -> Calls:
-        """The answers that a watcher expects."""
-        return WithAnswers.of(Calls(), expected(self.store, passes).verdicts)
-
-    def book(self) -> Book:
-        """What the run knows of this judge; the session is noted nowhere."""
-        known = self.folder.read().models.binary
-        return Book({"binary": known} if known.name == self.settings.judging.judge else {}, None, lambda _: None)
+    return Job(folder, store, settings, each.hearing.into, each.hearing.prompts, lambda _: [each], book, None)
 
 
 def alone(settings: Settings) -> Settings:

@@ -6,11 +6,12 @@ No subject is asked. A verdict set is resumed like a run: what has a verdict kee
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import UNSET
 from msgspec.structs import asdict
@@ -18,7 +19,7 @@ from msgspec.structs import asdict
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.second_look import Key, Look, draw, refusal
 from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, check_name, check_no_audit, open_verdicts
-from maskbench.method.asks import VERDICTS, Calls
+from maskbench.method.asks import VERDICTS
 from maskbench.method.forms import form_of, prompts_of
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
@@ -40,7 +41,7 @@ from maskbench.runs.options import check
 from maskbench.runs.passes import expected, steps_left
 from maskbench.runs.protocol import Pass, judging_stored
 from maskbench.runs.record import now
-from maskbench.runs.run_json import About, Judged, Judges, Models, Record
+from maskbench.runs.run_json import About, Audited, Judged, Judges, Models, Record
 from maskbench.runs.session import Asked, Asking, Book
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
@@ -76,8 +77,8 @@ def judge(
     with folder.writing("judge a copy of the folder"), closing(folder.store(write=True)) as store:
         check_has_reasoning(folder, store, settings)
         check_has_numbers(folder, store, settings)
-        job = Job(folder, store, settings, name, prompts, stopper=stopper or Stopper())
-        job.begin(look)
+        job = set_job(folder, store, settings, name, prompts, stopper=stopper or Stopper())
+        begin(job, look)
         job.take_alike()
         job.carry_out(environ, watcher, command, judges)
 
@@ -114,7 +115,7 @@ def forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None
         check_has_reasoning(folder, store, settings)
         check_has_numbers(folder, store, settings)
         chosen = _choose(folder, store, look) if look and is_new else store.chosen(name)
-        return Job(folder, store, settings, name, prompts).left(chosen)
+        return set_job(folder, store, settings, name, prompts).left(chosen)
 
 
 def default_name(settings: Settings, look: Look | None = None) -> str:
@@ -128,43 +129,34 @@ def default_name(settings: Settings, look: Look | None = None) -> str:
     return f"{name}{form_of(settings.judging).suffix}{'-second' if look else ''}"
 
 
+Passes: TypeAlias = Callable[[Mapping[Key, float]], list[Pass]]
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One verdict set on its way; the store is open for writing, and this process is the folder's one writer."""
+    """One set of verdicts on its way; the store is open for writing, and this process is the folder's one writer.
+
+    `passes` are what is asked of the scenarios that were chosen, or of all; the sessions are noted in `book`, and
+    `seconds` is the fact that has the time it took.
+    """
 
     folder: RunFolder
     store: Store
     settings: Settings
     name: str
     prompts: Prompts
+    passes: Passes
+    book: Callable[[], Book]
+    seconds: str | None
     stopper: Stopper = field(default_factory=Stopper, kw_only=True)
     stock: Stock | None = field(default=None, kw_only=True)  # keeps models that are loaded in this process
 
-    @property
-    def seconds(self) -> str | None:
-        """The fact that has the time it took."""
-        return "seconds" if self.name == VERDICTS else f"seconds {self.name}"
-
-    def begin(self, look: Look | None) -> None:
-        """The set's entry in run.json: new, or checked to be by this same judge."""
-        if self.name == VERDICTS:
-            self.store.flush()
-            return give_judge(self.folder, self.settings, self.prompts)
+    def add(self, chosen: Mapping[Key, float], second: Look | None = None, audit: Audited | None = None) -> None:
+        """Make the set's entry in run.json, with the scenarios that it is about where it is not about all."""
+        if chosen:
+            self.store.choose(self.name, chosen)
         record = self.folder.read()
-        if self.name in record.sets:
-            _check_look(self.folder, self.name, record.sets[self.name].second or None, look)
-            return check_same_judge(self.folder, self.name, self.settings, self.prompts.hash)
-        if look:
-            self.store.choose(self.name, _choose(self.folder, self.store, look))
-        entry = self.entry()
-        entry.second = look or UNSET
-        record.add(self.name, entry)
-        self.folder.write(RECORD, record)
-        return None
-
-    def entry(self) -> Judged:
-        """What run.json is to say of the set."""
-        return Judged(
+        entry = Judged(
             created=now(),
             maskbench=version("maskbench"),
             protocol=protocol_id(self.settings, self.prompts.hash),
@@ -172,7 +164,11 @@ class Job:
             prompts=prompts_used(self.settings, self.prompts),
             models=judges_of(self.settings),
             sessions=[],
+            second=second or UNSET,
+            audit=audit or UNSET,
         )
+        record.add(self.name, entry)
+        self.folder.write(RECORD, record)
 
     def carry_out(
         self, environ: Mapping[str, str], watcher: Watcher, command: Sequence[str], own: Mapping[Kind, Model] | None
@@ -198,14 +194,6 @@ class Job:
         """Every verdict on a reply of the method that is not there yet, as if it were asked for alone."""
         steps = (step for _, step in steps_left(self.settings, self.store, self.passes({})[0]))
         return (step.make((slot,)) for step in steps for slot in step.fills)
-
-    def hearing(self) -> Hearing:
-        """How the replies are judged."""
-        return Hearing(self.settings, self.prompts, self.name, self.settings.judging.shares_verdicts)
-
-    def passes(self, chosen: Mapping[Key, float]) -> list[Pass]:
-        """What is asked, of these scenarios or of all."""
-        return judging_stored(self.hearing(), chosen or None, checks=True)
 
     def _steps(self, chosen: Mapping[Key, float]) -> Iterator[Step]:
         """The requests for verdicts that are not there yet."""
@@ -256,28 +244,70 @@ class Job:
             self.book(),
             lambda reach: Asked(own or open_judges(self.settings, *reach[:3], self.stock, reach.elsewhere)),
             lambda asked, gate: executor(self.settings, self.store, passes, asked.judges, watcher, gate, make=make),
-            self.calls(passes),
+            expected(self.store, passes),
         )
 
-    def calls(self, passes: Sequence[Pass]) -> Calls:
-        """The calls that a watcher expects."""
-        return expected(self.store, passes)
 
-    def book(self) -> Book:
-        """Where the sessions of the set are noted: its judges with who answered, beside the subject of a run's own."""
-        record = self.folder.read()
-        about = record if self.name == VERDICTS else record.sets[self.name]
+def set_job(
+    folder: RunFolder,
+    store: Store,
+    settings: Settings,
+    name: str,
+    prompts: Prompts,
+    passes: Passes | None = None,
+    stopper: Stopper | None = None,
+    stock: Stock | None = None,
+) -> Job:
+    """The job of a verdict set: by default all stored replies are judged, those to controls among them."""
+    hearing = hearing_of(settings, prompts, name)
+    return Job(
+        folder,
+        store,
+        settings,
+        name,
+        prompts,
+        passes or (lambda chosen: judging_stored(hearing, chosen or None, checks=True)),
+        partial(_book, folder, store, name),
+        "seconds" if name == VERDICTS else f"seconds {name}",
+        stopper=stopper or Stopper(),
+        stock=stock,
+    )
 
-        def note(models: Mapping[str, About]) -> None:
-            answered = self.store.answered_by(self.name)
-            judges = Judges(**{role: About(model | answered[role]) for role, model in models.items()})
-            if isinstance(about, Record):
-                about.models = Models(about.models.subject, judges.binary, judges.numeric)
-            else:
-                about.models = judges
-            self.folder.write(RECORD, record)
 
-        return Book(asdict(about.models), about.sessions, note)
+def hearing_of(settings: Settings, prompts: Prompts, name: str) -> Hearing:
+    """The hearing of a verdict set that shares verdicts on equal requests where its judge allows it."""
+    return Hearing(settings, prompts, name, settings.judging.shares_verdicts)
+
+
+def begin(job: Job, look: Look | None = None) -> None:
+    """Begin a verdict set: its entry in run.json is new, or checked to be by this same judge."""
+    if job.name == VERDICTS:
+        job.store.flush()
+        give_judge(job.folder, job.settings, job.prompts)
+        return
+    known = job.folder.read().sets.get(job.name)
+    if known is None:
+        job.add(_choose(job.folder, job.store, look) if look else {}, second=look)
+        return
+    _check_look(job.folder, job.name, known.second or None, look)
+    check_same_judge(job.folder, job.name, job.settings, job.prompts.hash)
+
+
+def _book(folder: RunFolder, store: Store, name: str) -> Book:
+    """Where the sessions of a set are noted: its judges with who answered, beside the subject of a run's own."""
+    record = folder.read()
+    about = record if name == VERDICTS else record.sets[name]
+
+    def note(models: Mapping[str, About]) -> None:
+        answered = store.answered_by(name)
+        judges = Judges(**{role: About(model | answered[role]) for role, model in models.items()})
+        if isinstance(about, Record):
+            about.models = Models(about.models.subject, judges.binary, judges.numeric)
+        else:
+            about.models = judges
+        folder.write(RECORD, record)
+
+    return Book(asdict(about.models), about.sessions, note)
 
 
 def _check_own(settings: Settings, judges: Mapping[Kind, Model] | None) -> None:
@@ -404,7 +434,7 @@ def take_known(folder: RunFolder, settings: Settings, name: str, sources: Sequen
             for source in sources
             if source.folder.exists
         ]
-        job = Job(folder, store, settings, name, prompts)
+        job = set_job(folder, store, settings, name, prompts)
         keys = (key for ask in job.asks() for key in _keys(ask, settings, prompts.hash))
         return take_alike(store, name, others, keys)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from maskbench.method.asks import Calls, is_filtered_evasion
 from maskbench.method.folds import calls_of
@@ -28,8 +29,8 @@ def expected(store: Store, passes: Iterable[Pass]) -> Calls:
     found = Calls()
     for each in passes:
         totals = each.totals()
-        for scenario in each.scenarios(store):
-            found += calls_of(totals.units(scenario))
+        calls = sum((calls_of(totals.units(scenario)) for scenario in each.scenarios(store)), Calls())
+        found += replace(calls, answers=calls.verdicts) if each.hearing.by_key else calls
     return found
 
 

@@ -12,7 +12,6 @@ from maskbench.method.asks import Calls
 from maskbench.plain import plain
 from maskbench.runs.disk import check_file, create
 from maskbench.runs.meter import Meter
-from maskbench.runs.watching import WithAnswers
 from maskbench.types import Ask, Failure, Model, Reply, Stage
 
 
@@ -101,7 +100,7 @@ class RunLog:
 
 def _wanted(expected: Calls) -> str:
     """What is to be had: replies, verdicts and answers to questions on statements, or only what there is of them."""
-    answers = expected.answers if isinstance(expected, WithAnswers) else 0
+    answers = expected.answers
     counts = {"replies": expected.replies, "verdicts": expected.verdicts - answers, "answers": answers}
     parts = [f"{'up to ' if what == 'answers' else ''}{count:,} {what}" for what, count in counts.items() if count]
     *most, last = parts or ["nothing"]

@@ -3,25 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from maskbench.method.asks import Calls
 from maskbench.types import Ask, Failure, Model, Reply, Stage
-
-
-@dataclass(frozen=True, slots=True)
-class WithAnswers(Calls):
-    """Calls among whose verdicts are answers to questions on statements: `answers` of them at most."""
-
-    answers: int = 0
-
-    @classmethod
-    def of(cls, verdicts: Calls, answers: int) -> Calls:
-        """These calls with so many answers on top, if any; a watcher may take the answers for verdicts."""
-        if not answers:
-            return verdicts
-        return cls(verdicts.replies, verdicts.requests, verdicts.verdicts + answers, answers)
 
 
 class Watcher(Protocol):

@@ -25,7 +25,7 @@ from maskbench.judges.exam.marks import Answer, Score, is_lost, score
 from maskbench.judges.exam.papers import Stored, paper_for, replies_of
 from maskbench.judges.exam.questions import JOINT, Paper, Question, stages
 from maskbench.judges.exam.result import Marked, Result, answers, result, set_of
-from maskbench.judges.judge_again import Job, check_judging
+from maskbench.judges.judge_again import Job, begin, check_judging, set_job
 from maskbench.method.asks import VERDICTS
 from maskbench.method.construct import QUESTIONS
 from maskbench.method.forms import form_of, prompts_of
@@ -103,7 +103,7 @@ def forecast(settings: Settings, out: Path | None, repeat: int = 1, paper: Paper
         exam = _exam(settings, out if out and ExamFolder(out).exists else Path(nowhere), paper)
         with closing(exam.folder.store() if exam.folder.exists else exam.begin(repeat, Unwatched())) as store:
             sittings = exam.sittings(store, repeat)
-            return sum(each.left_out() for each in sittings), sum(each.left({})[1] for each in sittings)
+            return sum(each.left_out() for each in sittings), sum(each.job().left({})[1] for each in sittings)
 
 
 def default_name(judge: str, moment: str) -> str:
@@ -152,9 +152,9 @@ class _Exam:
         with self.folder.writing("give this exam another --out"), closing(self.begin(repeat, watcher)) as store:
             for sitting in self.sittings(store, repeat, stop_early):
                 if not (sitting.is_done() or sitting.is_lost()):
-                    sitting.begin(None)
-                    store.choose(sitting.name, {})  # all of it, or each stage as it begins
-                    sitting.carry_out(environ, watcher, command, judges)
+                    begin(job := sitting.job())
+                    store.choose(job.name, {})  # all of it, or each stage as it begins
+                    job.carry_out(environ, watcher, command, judges)
                 if sitting.is_lost():
                     break
             return result(self.folder, store, self.paper, repeat, mark)
@@ -188,51 +188,58 @@ class _Exam:
         """The repetitions, of which the first may end early."""
         replies, stock = _replies(self.whole, self.settings), Stock()
         return [
-            _Sitting(
-                self.folder,
-                store,
-                self.settings,
-                set_of(number),
-                self.prompts,
-                stock=stock,
-                paper=self.paper.questions,
-                stages=stages(self.paper) if stop_early and number == 1 else (),
-                replies=replies,
-                number=number,
-            )
+            _Sitting(self, store, stock, replies, number, stages(self.paper) if stop_early and number == 1 else ())
             for number in range(1, repeat + 1)
         ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sitting(Job):
+@dataclass(frozen=True, slots=True)
+class _Sitting:
     """One repetition of an exam; where it has stages, it ends once the bar cannot be reached any more."""
 
-    paper: Sequence[Question]
-    stages: Sequence[Collection[str]] = ()  # by the ids of items
+    exam: _Exam
+    store: Store
+    stock: Stock
     replies: Mapping[Key, Sequence[Stored]] = field(repr=False)
     number: int
+    stages: Sequence[Collection[str]]  # by the ids of items
+
+    @property
+    def name(self) -> str:
+        """The set that its verdicts are kept in."""
+        return set_of(self.number)
+
+    @property
+    def paper(self) -> Sequence[Question]:
+        """The questions."""
+        return self.exam.paper.questions
+
+    def job(self) -> Job:
+        """The job of its set of verdicts."""
+        exam = self.exam
+        return set_job(exam.folder, self.store, exam.settings, self.name, exam.prompts, self.passes, stock=self.stock)
 
     def hearing(self) -> Hearing:
         """The hearing: with the repetition in the keys nothing is shared, and no seed goes out twice."""
-        form, is_shared = form_of(self.settings.judging), self.settings.judging.shares_verdicts
-        if self.settings.design.construct:
-            return Hearing(self.settings, question_prompts(form.style.name), self.name, is_shared)
-        keyed = self.prompts.hash if self.number == 1 else f"{self.prompts.hash} {self.number}"
+        settings, prompts = self.exam.settings, self.exam.prompts
+        form, is_shared = form_of(settings.judging), settings.judging.shares_verdicts
+        if settings.design.construct:
+            return Hearing(settings, question_prompts(form.style.name), self.name, is_shared)
+        keyed = prompts.hash if self.number == 1 else f"{prompts.hash} {self.number}"
         is_shared &= not form.beliefs_together  # neighbours differ
-        return Hearing(self.settings, replace(self.prompts, hash=keyed), self.name, is_shared)
+        return Hearing(settings, replace(prompts, hash=keyed), self.name, is_shared)
 
-    def passes(self, chosen: Mapping[Key, float]) -> list[Pass]:
+    def passes(self, _: Mapping[Key, float]) -> list[Pass]:
         """What takes the replies to verdicts, or to answers as far as the paper has the right ones."""
         wanted: dict[Key, set[int]] = defaultdict(set)
         for question in self.paper:
             wanted[question.scenario.key].add(question.elicitation)
-        hearing = self.hearing()
-        task = questions(hearing) if self.settings.design.construct else verdicts(hearing)
+        hearing, construct = self.hearing(), bool(self.exam.settings.design.construct)
+        task = questions(hearing) if construct else verdicts(hearing)
 
         def steps(scenario: Scenario, known: Known) -> list[Step]:
             found, asked = task(scenario, known), wanted.get(scenario.key, ())
-            return [step for step in found if not self.settings.design.construct or step.fills[0].elicitation in asked]
+            return [step for step in found if not construct or step.fills[0].elicitation in asked]
 
         def alike(scenario: Scenario) -> tuple[object, ...]:
             return tuple(map(_slot, self.replies[scenario.key])), frozenset(wanted.get(scenario.key, ()))
