@@ -363,7 +363,7 @@ class Ask:
     call: Call
     elicitation: int  # 1 direct, 2 and 3 consistency, 0 the statement; from 4 on controls on the subject
     runs: tuple[int, ...] = (1,)  # sample numbers, from 1
-    seeds: tuple[int, ...] = (0,)  # one a run, never the same twice
+    seeds: tuple[int, ...] = (0,)  # one a run; in a session no two requests have the same
     schema: Mapping[str, Any] | None = None  # JSON schema of the answer, where one is wanted
     logprobs: bool = False  # whether the probabilities of the answer's tokens are wanted
     most: int | None = None  # tokens that the answer is held to by the endpoint, whatever the sampling allows
@@ -403,7 +403,12 @@ class Sampling:
 
 
 class Model(Protocol):
-    """Subject and judge alike: something that answers asks."""
+    """Subject and judge alike: something that answers asks.
+
+    It may have more, which is looked for by name: `queues` (it makes batches of all that waits, so everything goes to
+    it at once), `drain(why)` (empties that queue when a run stops), `billed` (called with each request's tokens, so
+    that nobody else bills them), `learned` (about its endpoint), `warnings`, `retried` and `drawn` for displays.
+    """
 
     name: str
 

@@ -1,7 +1,7 @@
 """The desk: which requests of a scenario go out now, and what an answer puts where.
 
-It asks nobody and waits for nothing; an executor drives it. It is the one place that knows of two scenarios at a time:
-an equal request that is under way, or whose verdict is stored, serves all of them.
+It asks nobody and waits for nothing; an executor drives it. It knows of two scenarios at a time: an equal request that
+is under way, or whose verdict is stored, serves both. (In a batch equal requests have one id, and go out once.)
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ from maskbench.types import (
 )
 
 SCHEMA_VERSION = 3
-FLUSH_SECONDS = 0.05  # half of what a kill -9 may cost, as the README promises
+FLUSH_SECONDS = 0.05  # half of what a kill -9 may cost (docs/results.md)
 CHECKPOINT_SECONDS = 3.0  # what a power cut may cost
 _BUSY_SECONDS = 30  # that a write waits for others
 _READER_MILLISECONDS = 500  # that a change of the journal waits for a reader
@@ -371,12 +371,12 @@ class Store:
         return bool(self._rows(query, self._part))
 
     def replies(self, scenario: Scenario) -> dict[bytes, Reply | Failure]:
-        """What the subject answered on this scenario so far, by reply key."""
+        """What the subject answered on this scenario so far, by the key that is noted with it."""
         with self._decoding("a reply"):
             return {row[2]: _reply(row[3:]) for row in self._rows(_GET_REPLIES, scenario.key)}
 
     def put_reply(self, key: bytes, seed: int, ask: Ask, run: int, reply: Reply | Failure) -> None:
-        """Keep one reply or failure; an earlier failure under the same key gives way."""
+        """Keep one reply or failure; what stood in its place gives way."""
         where = (*ask.scenario.key, ask.elicitation, run, key, seed)
         match reply:
             case Reply():
