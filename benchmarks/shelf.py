@@ -111,7 +111,7 @@ sweep       sweep sweep.toml --out swept
 doses       intervene dose openai/subject --prompts honest,placebo {STARTER} --statements 2 --out doses
 imported    import published --out imported --subject subject --judge openai/judge
 judged      judge imported --judge openai/judge-two
-inspected   import {ROOT}/tests/data/inspect/port_0_26_0.eval --out inspected
+inspected   import {ROOT}/tests_outside/inspect/port_0_26_0.eval --out inspected
 brought     import said.jsonl --scenarios own --subject mine --out brought
 judged-too  judge brought --judge openai/judge
 sim         run sim/lie=0.4,thinks=0.5,drift=0.05 --sample 30 --statements 3 --judge sim-judge/accuracy=0.9 --out sim
