@@ -24,13 +24,14 @@ from maskbench.results.summary_json import Summary
 from maskbench.runs.begin import check_not_imported, prepare, wanted
 from maskbench.runs.bill import prices_kept
 from maskbench.runs.disk import network_kind
-from maskbench.runs.executor import Executor, executor, executor_for, measuring
+from maskbench.runs.executor import Executor, Make, executor, executor_for, measuring
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.live import Gate
 from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop
 from maskbench.runs.meter import known_prices
 from maskbench.runs.options import check
 from maskbench.runs.passes import expected, is_finished, passes_of
+from maskbench.runs.protocol import Pass
 from maskbench.runs.record import with_answers
 from maskbench.runs.run_json import About, Models
 from maskbench.runs.run_log import RunLog
@@ -148,7 +149,7 @@ def _measure(
     check_source(folder, settings, prompts, environ)
     wants = wanted(folder, settings, environ, watcher)
     with folder.writing():
-        executor_for(folder.path, settings)  # what it refuses leaves the run as it is
+        make = executor_for(folder.path, settings)  # what it refuses leaves the run as it is
         if kind := network_kind(folder.path):
             watcher.tell(f"{folder.path} is on a network file system ({kind}), which is slower than a disk.")
         store = prepare(folder, settings, prompts, wants, watcher)
@@ -168,7 +169,7 @@ def _measure(
                     own=brought,
                     kept=prices_kept(folder),
                 )
-                _ask(folder, settings, prompts, asking, models, stock, measured=measured)
+                _ask(folder, prompts, asking, make, questions if measured else asked, models, stock, measured=measured)
         finally:
             store.close()
         summary = result(folder, settings.design.rules)
@@ -178,19 +179,17 @@ def _measure(
 
 def _ask(
     folder: RunFolder,
-    settings: Settings,
     prompts: Prompts,
     asking: Asking,
+    make: Make,
+    passes: Sequence[Pass],
     models: tuple[Model, Model] | None,
     stock: Stock | None,
     *,
     measured: bool,
 ) -> None:
-    """Have asked what is missing; where all is `measured`, only the questions on statements."""
-    store, watcher, record = asking.store, asking.watcher, folder.read()
-    make = executor_for(folder.path, settings)
-    passes = passes_of(settings, store, prompts)
-    passes = passes[-1:] if measured else passes
+    """Have asked what is missing of these passes; where all is `measured`, they are the questions on statements."""
+    settings, store, watcher, record = asking.settings, asking.store, asking.watcher, folder.read()
 
     def opened(reach: Reach) -> Asked:
         if not models and is_local(settings.subject.name) and not stock:  # a stock that holds something has the subject
@@ -200,13 +199,13 @@ def _ask(
             judges: Mapping[Kind, Model] = {"binary": judge, "numerical": judge}
         else:
             subject, judges = open_models(settings, *reach[:3], stock, reach.elsewhere)
-        if warning := kinship(settings.subject.name, (settings.judging.judge, settings.judging.numeric_judge)):
+        if warning := kinship(settings.subject.name, settings.judging.judges):
             watcher.tell(f"Beware: {warning}")
         return Asked(judges, as_served(subject, store, watcher))
 
     def flow(asked: Asked, gate: Gate) -> Executor:
         if measured or not asked.subject:
-            return executor(settings, store, passes[-1:], asked.judges, watcher, gate, make=make)
+            return executor(settings, store, passes, asked.judges, watcher, gate, make=make)
         return measuring(settings, store, asked.subject, asked.judges, prompts, watcher, gate, make=make)
 
     def note(described: Mapping[str, About]) -> None:

@@ -365,8 +365,8 @@ _DEFAULTS = {each.metadata.get("option", each.name): each.default for kind in VA
 
 def _unusual(settings: Settings, *names: str) -> dict[str, object]:
     """The settings of these names that are not at their defaults: what is usual enters no key and no protocol id."""
-    options = settings.options
-    return {name: options[name] for name in names if options[name] != _DEFAULTS[name]}
+    had = {name: getattr(getattr(settings, value), field) for name in names for value, field in (PLACES[name],)}
+    return {name: value for name, value in had.items() if value != _DEFAULTS[name]}
 
 
 def arm_of(settings: Settings) -> bytes:

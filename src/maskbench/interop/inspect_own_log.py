@@ -198,6 +198,7 @@ def _source(path: Path, header: EvalLog, settings: Settings, left: int, asked: A
     sampling = _sampling(header)
     out = f"{left:,} samples of the log were left out: further epochs, or ended before anything was judged."
     names = [name for name in (*_TAKEN, "system_prompt_text") if name not in ("statements", "beliefs")]
+    options = settings.options
     return Source(
         format=FORMAT,
         files=[file_of(path)],
@@ -207,7 +208,7 @@ def _source(path: Path, header: EvalLog, settings: Settings, left: int, asked: A
         statements=settings.design.statements,
         beliefs=settings.design.beliefs,
         writer=writer_of(header),
-        known={name: settings.options[name] for name in names} | ({"sampling": sampling} if sampling else {}),
+        known={name: options[name] for name in names} | ({"sampling": sampling} if sampling else {}),
         absent=["kinds of evasion", "the judge's prompts' version", *([] if sampling else ["how it was sampled"])],
         notes=[*notes_of(path, header), *([out] if left else [])],
     )

@@ -478,7 +478,7 @@ def _stored(run: OpenRun, name: str) -> VerdictSet:
         About(model | answered[role])
         for role, model in (("binary", source.models.binary), ("numeric", source.models.numeric))
     )
-    judges = tuple(dict.fromkeys((settings.judging.judge, settings.judging.numeric_judge)))
+    judges = settings.judging.judges
     parts = (name, run.store, settings, source.protocol, JudgeShown(binary, numeric, source.prompts), judges)
     match about:
         case Judged(second=Look() as look):

@@ -8,7 +8,7 @@ errors (chat/refusals.py) read it. Inspect's values are read by their attributes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -142,14 +142,7 @@ def reply_of(output: Any, stage: Stage, name: str) -> Reply | Failure:
         return Failure(stage, "malformed_response", "The answer cannot be read.")
     if choice.trouble is not None and choice.trouble != "truncated":
         return Failure(stage, choice.trouble, f"{name}: {_SAID[choice.trouble]}.")
-    return Reply(
-        text=choice.text,
-        reasoning=choice.reasoning,
-        truncated=choice.trouble == "truncated",
-        usage=answer.usage,
-        model=answer.model,
-        seconds=output.time or 0.0,
-    )
+    return replace(answer.reply(choice), seconds=output.time or 0.0)
 
 
 # What goes wrong

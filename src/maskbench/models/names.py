@@ -194,7 +194,7 @@ def check_models(settings: Settings, environ: Mapping[str, str]) -> None:
 def check_judges(settings: Settings, environ: Mapping[str, str]) -> None:
     """Raise what `open_judges` would, as far as can be told without reading gigabytes."""
     _check_pairing(settings)
-    for name in dict.fromkeys((settings.judging.judge, settings.judging.numeric_judge)):
+    for name in settings.judging.judges:
         _check_one(name, "judge", settings, environ)
 
 
@@ -269,7 +269,7 @@ def _check_pairing(settings: Settings) -> None:
         settings.subject.name
     ):
         raise UsageError(f"{settings.subject.name} knows the words of its sandbox alone. Leave --scenarios out.")
-    for judge in (settings.judging.judge, settings.judging.numeric_judge):
+    for judge in settings.judging.judges:
         if _kind(judge) != "rules" or _kind(settings.subject.name) == "scripted":
             continue
         if not is_pinocchio(settings.subject.name):

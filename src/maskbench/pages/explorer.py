@@ -205,7 +205,7 @@ def _judges(run: _Run) -> Iterator[str]:
     for name in run.others:
         about = None if name == VERDICTS else run.opened.record.sets.get(name)
         every.append((name, judged_settings(run.opened.settings, about) if about else run.opened.settings))
-    labels = [" and ".join(dict.fromkeys((how.judging.judge, how.judging.numeric_judge))) for _, how in every]
+    labels = [" and ".join(how.judging.judges) for _, how in every]
     often = Counter(labels)
     for (name, _), label in zip(every, labels, strict=True):
         yield one_line(label, _NAME) + (f" (set {one_line(name, _NAME)})" if often[label] > 1 else "")

@@ -432,7 +432,7 @@ def differences(convention: Convention, run: ScoredRun) -> Iterator[str]:
     is_mask = run.public == hub.NAME and len(run.rows) == len(hub.public_rows())
     if not (convention.scenarios == PUBLIC and is_mask):
         yield f"scenarios: there {convention.scenarios}; here {here.taken}, {len(run.rows):,} done"
-    judges = tuple(dict.fromkeys((run.settings.judging.judge, run.settings.judging.numeric_judge)))
+    judges = run.settings.judging.judges
     there = " and ".join(convention.judges) or "not published"
     if tuple(name.rpartition("/")[2] for name in judges) != convention.judges:
         yield f"judge: there {there}; here {' and '.join(judges)}"

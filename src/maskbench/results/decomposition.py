@@ -167,7 +167,7 @@ def _own(run: OpenRun) -> Convention:
 
 
 def _judge(chosen: VerdictSet) -> str:
-    return " and ".join(dict.fromkeys((chosen.settings.judging.judge, chosen.settings.judging.numeric_judge)))
+    return " and ".join(chosen.settings.judging.judges)
 
 
 def _sides(

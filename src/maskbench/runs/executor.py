@@ -58,9 +58,10 @@ def _live(work: Work) -> Live:
 
 def _batched(work: Work) -> Batched:
     """With batches of the set of verdicts of the first pass, or with what earlier ones brought."""
-    settings, store, passes, desk, judges, watcher, gate, subject = work._replace(passes=list(work.passes))
+    settings, store, _, desk, judges, watcher, gate, subject = work
+    passes, meter = list(work.passes), gate.meter if gate else None
     live = _live(work._replace(passes=passes))
-    return Batched(settings, store, live, desk, list(passes), judges, watcher, gate.meter if gate else None, subject)
+    return Batched(settings, store, live, desk, passes, judges, watcher, meter, subject)
 
 
 # Executors, each with whether a set of verdicts in this folder, under these settings, is to be had by it. The first one

@@ -62,7 +62,7 @@ def known_prices(
     prices: StagePrices = {}
     options: tuple[tuple[Stage, tuple[str, ...], str], ...] = (
         ("subject", (settings.subject.name,), ""),
-        ("judge", (settings.judging.judge, settings.judging.numeric_judge), "judge_"),
+        ("judge", settings.judging.judges, "judge_"),
     )
     for stage, models, prefix in options:
         if stage not in stages:

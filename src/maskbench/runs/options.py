@@ -498,7 +498,7 @@ def check_batch(settings: Settings) -> None:
     """Raise UsageError for batches that a service does not take."""
     if settings.pace.batch in (None, "none"):
         return
-    judges = (settings.judging.judge, settings.judging.numeric_judge) if settings.pace.in_batches("judge") else ()
+    judges = settings.judging.judges if settings.pace.in_batches("judge") else ()
     for model in (*((settings.subject.name,) if settings.pace.in_batches("subject") else ()), *judges):
         service = SERVICES.get(model.partition("/")[0])
         if service is None or not service.batch:

@@ -46,7 +46,7 @@ def _options(settings: Settings, stages: Sequence[Stage]) -> dict[str, list[str]
         options["serve"] = ["--serve", settings.pace.serve]
     if settings.pace.serve_judge and "judge" in stages:
         options["serve_judge"] = ["--serve-judge", settings.pace.serve_judge]
-    judges = (settings.judging.judge, settings.judging.numeric_judge) if "judge" in stages else ()
+    judges = settings.judging.judges if "judge" in stages else ()
     asked = (*judges, *((settings.subject.name,) if "subject" in stages else ()))
     if settings.subject.trust_remote_code and any(map(is_local, asked)):
         options["trust_remote_code"] = ["--trust-remote-code"]

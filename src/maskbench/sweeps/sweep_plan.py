@@ -170,7 +170,7 @@ def sources(task: Task, tasks: Mapping[str, Task]) -> Iterator[Task]:
 
 def _devices(settings: Settings, stages: Sequence[Stage] = ("subject", "judge")) -> frozenset[str]:
     """The devices of this machine that the models of a run work on."""
-    judges = (settings.judging.judge, settings.judging.numeric_judge) if "judge" in stages else ()
+    judges = settings.judging.judges if "judge" in stages else ()
     names = {*judges, *((settings.subject.name,) if "subject" in stages else ())}
     if settings.pace.cluster is not None:
         return frozenset()

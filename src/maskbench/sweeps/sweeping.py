@@ -284,8 +284,7 @@ class _Sweep:
         known = [
             Source(RunFolder(other.folder), other.verdicts or VERDICTS)
             for other in sources(task, self.tasks)
-            if RunFolder(other.folder).exists
-            and other.settings.judging.judge in (settings.judging.judge, settings.judging.numeric_judge)
+            if RunFolder(other.folder).exists and other.settings.judging.judge in settings.judging.judges
         ]
         if known and name not in folder.read().sets:
             take_known(folder, settings, name, known)

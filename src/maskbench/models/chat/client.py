@@ -300,17 +300,8 @@ class ChatModel:
         if choice.tag and not self._tag:
             self._tag = choice.tag
             self._warn(wire.tag_warning(choice.tag))
-        return Reply(
-            text=choice.text,
-            reasoning=choice.reasoning,
-            truncated=choice.trouble == "truncated",
-            usage=answer.usage,
-            model=answer.model,
-            fingerprint=answer.fingerprint,
-            sent=delivery.sent,
-            seconds=delivery.seconds,
-            tokens=choice.tokens,
-        )
+        reply = answer.reply(choice)
+        return replace(reply, sent=delivery.sent, seconds=delivery.seconds, tokens=choice.tokens)
 
     def _compare(self, choices: Sequence[wire.Choice | None], sent: Mapping[str, Any]) -> None:
         """Count long identical samples of one request, which sampling at a temperature does not give."""

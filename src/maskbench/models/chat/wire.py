@@ -14,7 +14,7 @@ from typing import Any, Literal
 import orjson
 
 from maskbench.method.tool_calls import declared, uses_tools
-from maskbench.types import Ask, Message, Token, Usage
+from maskbench.types import Ask, Message, Reply, Token, Usage
 
 _CHOICES = 128  # of one response; nobody asks for more
 
@@ -206,6 +206,11 @@ class Answer:
     fingerprint: str | None
     reasons: bool  # the model was seen to think
     timed: int | None = None  # output tokens that the server timed, as llama.cpp says it, which times one choice
+
+    def reply(self, choice: Choice) -> Reply:
+        """The text of one choice, with what holds for the whole response."""
+        is_cut = choice.trouble == "truncated"
+        return Reply(choice.text, choice.reasoning, is_cut, self.usage, self.model, self.fingerprint)
 
 
 _LONGEST = 8  # characters: no text has longer tokens on average

@@ -265,7 +265,7 @@ def _run_page(run: Known, look: Look) -> Document:
     record = folder.read()
     settings = record.settings
     title = look["label"]
-    judges = dict.fromkeys((settings.judging.judge, settings.judging.numeric_judge))
+    judges = settings.judging.judges
     go_on = resuming(run.path, record)
     ended = last_end(record.sessions, go_on, under_way=run.under_way)
     body = _filled(

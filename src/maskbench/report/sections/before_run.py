@@ -20,7 +20,7 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
     """What a run would take; `counted` has the table of calls and tokens, which that of money has, too."""
     calls = plan.calls
     requests = f"{calls.requests:,}" if calls.requests == calls.replies else f"{calls.requests:,}–{calls.replies:,}"
-    judges = " and ".join(dict.fromkeys((settings.judging.judge, settings.judging.numeric_judge)))
+    judges = " and ".join(settings.judging.judges)
     most = calls.verdicts + plan.traces + plan.on_reasoning
     verdicts = f"{calls.verdicts:,}" if most == calls.verdicts else f"{calls.verdicts:,}–{most:,}"
     rows = (("subject", requests, settings.subject.name), ("judge", verdicts, judges))
