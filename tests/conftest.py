@@ -24,9 +24,9 @@ _SLOW = (
     "against_judge spread_over_seeds construct_planted construct_labels label_construct_browser "
     "tampered auditing checkpoints comparison second_look explorer gate serving two_phase "
     "directions scaling controls judge_style corpus all_pairs python_door forecast dose correction published_set "
-    "estimate_flow disk contrast judges_agree lorra_texts pairings dose_cli benchmarks organism schemas recipes "
+    "lies_only disk contrast judges_agree lorra_texts pairings dose_cli benchmarks organism schemas recipes "
     "batches_killed batches_nasty batches "
-    "explained own_archetypes howtos shared_beliefs common_beliefs meter pacing estimate dose_forecast fewer_calls "
+    "decomposition own_archetypes howtos shared_beliefs common_beliefs meter pacing estimate dose_forecast fewer_calls "
     "lent_servers sweeping sweep_stopped sweep_file limits_and_plans published_thousand"
 )
 SLOW = [f"test_{name}.py" for name in _SLOW.split()]
