@@ -199,8 +199,8 @@ def test_a_folder_that_holds_a_run_or_nothing_is_refused(tmp_path: Path) -> None
         ({"plan": {"base": {"zeal": 1}}}, r"no record of a dose curve: plan\.base\.zeal is not known"),
         ({"plan": {"limits": {"zeal": 1.0}}}, r"no record of a dose curve: plan\.limits\.zeal is not known"),
         (
-            {"plan": {"base": {"beliefs": -1}}},
-            r"no record of a dose curve: plan\.base\.beliefs is -1\. Restore the file",
+            {"plan": {"base": {"design": {"beliefs": -1}}}},
+            r"no record of a dose curve: plan\.base\.design\.beliefs is -1\. Restore the file",
         ),
         ({"plan": {"doses": [True]}}, r"no record of a dose curve: plan\.doses\[0\] is True"),
         ({"complete": "yes"}, r'no record of a dose curve: complete is "yes"'),

@@ -703,7 +703,8 @@ def test_hostile_names_are_text(folders: dict[str, Path], pages: dict[str, Eleme
     path = shutil.copytree(folders["five"], tmp_path / "run")
     stored = name.encode(errors="replace").decode()
     record = RunFolder(path).record()
-    for place in (record["settings"], record["scenarios"], record["prompts"], *record["models"].values()):
+    values = (*record["settings"].values(), record["scenarios"], record["prompts"], *record["models"].values())
+    for place in values:
         names = ("subject", "judge", "numeric_judge", "name", "taken", "version", "scenarios")
         place |= {key: stored for key in place if key in names}
     record |= {"created": stored, "maskbench": stored, "protocol": stored}

@@ -76,6 +76,8 @@ class Plan:
         """The plan as JSON has it: counts and tokens of subject and judge."""
         plain = asdict(self)
         plain.pop("loads")
+        for calls in (plain[name] for name in ("calls", "not_asked") if name in plain):
+            calls.pop("answers")  # `construct` has their number
         for name in ("construct", "on_reasoning"):
             if not plain[name]:
                 plain.pop(name)
