@@ -62,10 +62,10 @@ def counted(tree: Path, revision: str) -> dict[str, str]:
 def arrows() -> list[tuple[str, str]]:
     """Which room imports which, (from, to), without those that follow from the others, for the picture."""
     sys.path.append(str(ROOT / "tests"))
-    from test_layers import FACE, RANKS, TREES, ours, room
+    from test_layers import FACE, RANKS, ours, room, trees
 
     beside = {name: set[str]() for name in RANKS}
-    for name, module in TREES.items():
+    for name, module in trees().items():
         if name not in FACE:
             beside[room(name)] |= {room(other) for other in ours(module)} - {room(name)}
     order = sorted(RANKS, key=lambda name: (RANKS[name], name))

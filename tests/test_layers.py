@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -74,12 +75,21 @@ HEAVY = (
 )
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    """Every module of the package by its name under maskbench, with its syntax tree."""
+@cache
+def trees() -> dict[str, ast.Module]:
+    """The syntax tree of every module of the package, by the module's name under maskbench."""
+    found = {}
     for path in sorted(ROOT.rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
         name = ".".join(part for part in parts if part != "__init__")
-        yield name, ast.parse(path.read_text(encoding="utf-8"))
+        found[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+def faults(names: Collection[str], wrong: Callable[[str, ast.Module], Collection[str]]) -> dict[str, list[str]]:
+    """Every module that breaks a rule, with what is wrong in it."""
+    assert names, "the rule is for some module"
+    return {name: sorted(found) for name in names if (found := wrong(name, trees()[name]))}
 
 
 def imports(tree: ast.Module) -> Iterator[str]:
@@ -95,7 +105,7 @@ def imports(tree: ast.Module) -> Iterator[str]:
 def ours(tree: ast.Module) -> set[str]:
     """The modules of ours that a module imports, by name under maskbench."""
     names = {imported.removeprefix("maskbench.") for imported in imports(tree) if imported.startswith("maskbench.")}
-    return {name if name in TREES else name.rpartition(".")[0] for name in names} - {""}
+    return {name if name in trees() else name.rpartition(".")[0] for name in names} - {""}
 
 
 def loaded(tree: ast.Module) -> ast.Module:
@@ -119,41 +129,44 @@ def is_rim(name: str) -> bool:
     return room(name) in RIM
 
 
-TREES = dict(modules())
 RANKS = {name: rank for rank, rooms in enumerate(ORDER.split(" < ")) for name in rooms.replace(",", "").split()}
 
 
 def test_the_rule_names_every_room() -> None:
     """Every module stands in a room of the rule, and every room of the rule is there."""
-    assert {room(name) for name in TREES if name not in FACE} == set(RANKS)
+    assert {room(name) for name in trees() if name not in FACE} == set(RANKS)
 
 
-@pytest.mark.parametrize("name", sorted(set(TREES) - FACE))
-def test_imports_point_to_the_left(name: str) -> None:
+def test_imports_point_to_the_left() -> None:
     """A module imports its own room and rooms to its left, and nothing else of ours."""
-    rank = RANKS[room(name)]
-    wrong = {
-        other
-        for other in ours(TREES[name])
-        if room(other) != room(name) and not (RANKS[room(other)] < rank or rank == 0 == RANKS[room(other)])
-    }
-    assert not wrong, f"{name} imports {', '.join(sorted(wrong))}, which do not stand to its left: {ORDER}"
+
+    def wrong(name: str, tree: ast.Module) -> set[str]:
+        rank = RANKS[room(name)]
+        return {
+            other
+            for other in ours(tree)
+            if room(other) != room(name) and not (RANKS[room(other)] < rank or rank == 0 == RANKS[room(other)])
+        }
+
+    assert faults(trees().keys() - FACE, wrong) == {}, f"they import what does not stand to their left: {ORDER}"
 
 
 def test_no_circles() -> None:
     """No modules import each other in a circle, in a function or at the top of the file."""
     try:
-        TopologicalSorter({name: ours(tree) - {name} for name, tree in TREES.items() if name}).prepare()
+        TopologicalSorter({name: ours(tree) - {name} for name, tree in trees().items() if name}).prepare()
     except CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
 
 
-@pytest.mark.parametrize("name", [name for name in TREES if room(name) in ("results", "report")])
-def test_results_and_report_read_what_is_there(name: str) -> None:
+def test_results_and_report_read_what_is_there() -> None:
     """Of runs and judges, results and report know what is stored, and nothing that asks."""
-    known = {other for other in ours(loaded(TREES[name])) if room(other) in READ}
-    wrong = {other for other in known if other.partition(".")[2] not in READ[room(other)]}
-    assert not wrong, f"{name} imports {', '.join(sorted(wrong))}"
+
+    def wrong(_: str, tree: ast.Module) -> set[str]:
+        known = {other for other in ours(loaded(tree)) if room(other) in READ}
+        return {other for other in known if other.partition(".")[2] not in READ[room(other)]}
+
+    assert faults([name for name in trees() if room(name) in ("results", "report")], wrong) == {}
 
 
 def test_scoring_loads_nothing_that_asks(tmp_path: Path) -> None:
@@ -168,53 +181,63 @@ def test_scoring_loads_nothing_that_asks(tmp_path: Path) -> None:
     assert not {"aiohttp", *(f"maskbench.{name}" for name in ASKS)}.intersection((how, *modules))
 
 
-@pytest.mark.parametrize("name", sorted(set(TREES) - FACE))
-def test_few_rooms_know_a_heavy_library(name: str) -> None:
+def test_few_rooms_know_a_heavy_library() -> None:
     """A library that only some rooms may know is imported there alone."""
-    wrong = {
-        library
-        for library in {full.partition(".")[0] for full in imports(TREES[name])} & set(ONLY)
-        if not name.startswith(ONLY[library])
-    }
-    assert not wrong, f"{name} imports {', '.join(sorted(wrong))}"
+
+    def wrong(name: str, tree: ast.Module) -> set[str]:
+        known = {full.partition(".")[0] for full in imports(tree)} & set(ONLY)
+        return {library for library in known if not name.startswith(ONLY[library])}
+
+    assert faults(trees().keys() - FACE, wrong) == {}
 
 
-@pytest.mark.parametrize("name", [name for name in TREES if name and not is_rim(name) and name != "__main__"])
-def test_only_the_rim_touches_the_world(name: str) -> None:
+def test_only_the_rim_touches_the_world() -> None:
     """Disk, network, clock and environment are for the rim; package data through importlib.resources is for anyone."""
-    tree = TREES[name]
-    imported = {full.partition(".")[0] for full in imports(tree) if full != "os.PathLike"}  # that is a type
-    calls = {
-        node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-    }
-    reads = calls & DISK
-    if any(full.startswith("importlib.resources") for full in imports(tree)):
-        reads -= {"read_text", "read_bytes", "open"}
-    assert not imported & WORLD, f"{name} imports {imported & WORLD}, which only {', '.join(RIM)} may"
-    assert not reads, f"{name} calls {reads}, which only {', '.join(RIM)} may"
+
+    def wrong(_: str, tree: ast.Module) -> set[str]:
+        imported = {full.partition(".")[0] for full in imports(tree) if full != "os.PathLike"}  # that is a type
+        calls = {
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call)
+        }
+        reads = calls & DISK
+        if any(full.startswith("importlib.resources") for full in imports(tree)):
+            reads -= {"read_text", "read_bytes", "open"}
+        return imported & WORLD | reads
+
+    names = [name for name in trees() if name and not is_rim(name) and name != "__main__"]
+    assert faults(names, wrong) == {}, f"only {', '.join(RIM)} may"
 
 
-@pytest.mark.parametrize("name", [name for name in TREES if name])
-def test_randomness_is_passed_in(name: str) -> None:
+def test_randomness_is_passed_in() -> None:
     """Nobody draws from a global generator: of random and numpy.random only generators are made."""
     makers = {"Random", "SystemRandom", "default_rng", "Generator", "SeedSequence"}
-    for node in ast.walk(TREES[name]):
+
+    def wrong(_: str, tree: ast.Module) -> set[str]:
+        drawn = {full for full in imports(tree) if full.startswith("random.") and full != "random.Random"}
+        return drawn | {f"random.{name}" for name in attributes(tree, "random") if name not in makers}
+
+    assert faults([name for name in trees() if name], wrong) == {}
+
+
+def test_the_form_of_judging_is_asked() -> None:
+    """In which form is judged is for the form to say (`form_of`): nobody else reads the settings that it comes from."""
+    fields = {"style", "beliefs", "numbers", "with_reasoning"}
+
+    def wrong(_: str, tree: ast.Module) -> set[str]:
+        return fields.intersection(attributes(tree, "judging"))
+
+    assert faults([name for name in trees() if not name.startswith(("method.forms", "settings"))], wrong) == {}
+
+
+def attributes(tree: ast.Module, of: str) -> Iterator[str]:
+    """The attributes that a module reads of what is called so."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             owner = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
-            assert owner != "random" or node.attr in makers, f"{name} uses {ast.unparse(node)}"
-    drawn = {full for full in imports(TREES[name]) if full.startswith("random.") and full != "random.Random"}
-    assert not drawn, f"{name} imports {drawn}"
-
-
-@pytest.mark.parametrize("name", [name for name in TREES if not name.startswith(("method.forms", "settings"))])
-def test_the_form_of_judging_is_asked(name: str) -> None:
-    """In which form is judged is for the form to say (`form_of`): nobody else reads the settings that it comes from."""
-    for node in ast.walk(TREES[name]):
-        if isinstance(node, ast.Attribute) and node.attr in ("style", "beliefs", "numbers", "with_reasoning"):
-            owner = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
-            assert owner != "judging", f"{name} reads {ast.unparse(node)}"
+            if owner == of:
+                yield node.attr
 
 
 def test_starting_is_quick() -> None:
@@ -228,7 +251,7 @@ def test_no_class_inherits_from_one_that_asks() -> None:
     """What is asked is a value of the one desk, executor or job; no second way of asking hangs on another's methods."""
     bases = {
         ast.unparse(base)
-        for tree in TREES.values()
+        for tree in trees().values()
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
         for base in node.bases
