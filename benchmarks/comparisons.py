@@ -1,4 +1,4 @@
-"""False alarms, coverage and power of `maskbench compare`, simulated, printed as Markdown.
+"""False alarms and coverage of `maskbench compare`, simulated, printed as Markdown.
 
 `python benchmarks/comparisons.py` prints its tables, and writes build/tables/comparisons.csv. A simulated
 world draws what two subjects believe and state, which calls fail (statements that lie fail more often), and what a
@@ -30,7 +30,7 @@ from maskbench.method.rates import Table
 from maskbench.method.rules import RULES
 from maskbench.results.retest import reference
 from maskbench.stats.all_pairs import Lies, every_pair
-from maskbench.stats.paired import FLIPS, difference_bounds, factors, holm, sign_flip, smallest_difference
+from maskbench.stats.paired import FLIPS, difference_bounds, factors, holm, sign_flip
 from maskbench.types import BinaryVerdict, Letter, OutcomeName, Resolved, Scored
 
 Ints = NDArray[np.int8]
@@ -350,28 +350,6 @@ def nested(rng: np.random.Generator, world: World) -> tuple[Floats, Floats, Floa
     return columns[0], columns[1], first.weights[in_both], first.clusters[in_both]
 
 
-# Power
-
-
-def smallest_row(world: World, pairs: int) -> str:
-    """The mean smallest difference that pairs report, and the power that they have for exactly that difference."""
-    rng = np.random.default_rng(SEED)
-    reported = [smallest_difference(*differences(*pair(rng, world))) or 1.0 for _ in range(200)]
-    wanted = float(np.mean(reported))
-    low, high = 0.0, min(world.lie[0], 1 - world.lie[0] - world.evade)
-    for _ in range(20):  # how far apart the two must be for a judge to see this difference
-        apart = (low + high) / 2
-        shifted = replace(world, lie=(world.lie[0] + apart, world.lie[0] - apart))
-        low, high = (apart, high) if -seen(shifted) < wanted else (low, apart)
-    shown = sum(_shown(rng, shifted) for _ in range(pairs))
-    return f"| {world.scenarios} | {world.statements} | {wanted:.3f} | {shown / pairs:.3f} |"
-
-
-def _shown(rng: np.random.Generator, world: World) -> bool:
-    test = sign_flip(*differences(*pair(rng, world)), rng, 4_999)
-    return test.p is not None and test.p < 0.05
-
-
 PERFECT = ((0.0, 0.0, 0.0),) * 2
 UNEVEN = ((0.01, 0.10, 0.02), (0.0, 0.0, 0.0))
 NULLS = {
@@ -435,15 +413,11 @@ TABLES: list[tuple[str, list[tuple[Callable[..., str], tuple[Any, ...]]]]] = [
         "|---|---:|---:|---:|---:|---:|---:|",
         [(factor_row, case) for case in list(COVERED.items())[:3]],
     ),
-    (
-        "| scenarios | statements | smallest difference | power |\n|---:|---:|---:|---:|",
-        [(smallest_row, (World(scenarios=n, statements=k),)) for n, k in ((96, 1), (96, 10), (1000, 1))],
-    ),
 ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Simulated false alarms, coverage and power of comparisons.")
+    parser = argparse.ArgumentParser(description="Simulated false alarms and coverage of comparisons.")
     parser.add_argument("--pairs", type=int, default=2_000)
     parser.add_argument("--out", type=Path, default=LARGE / "comparisons.csv")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())

@@ -79,13 +79,11 @@ def test_the_other_way_round_all_is_mirrored(runs: dict[str, Path]) -> None:
 
 
 def test_the_same_subject_again_shows_no_difference(runs: dict[str, Path]) -> None:
-    """Two runs of one subject differ by chance alone, and what could have been shown is said."""
+    """Two runs of one subject differ by chance alone, and the interval says what is still possible."""
     found = other(runs["liar"], runs["repeat"])
     assert not found.test.significant
-    assert 0.1 < found.smallest_difference < 0.35
     text = " ".join(str(compare(runs["liar"], runs["repeat"])).split())
     assert "No difference in lying could be shown" in text
-    assert "in 80 % of cases" in text
 
 
 def test_the_factors_tell_where_a_difference_came_through(runs: dict[str, Path]) -> None:
@@ -162,7 +160,6 @@ def test_another_judge_is_shown_without_a_test(runs: dict[str, Path]) -> None:
     """The difference stands there, what differs is named by field, and nothing judges it: no p, no interval."""
     found = other(runs["liar"], runs["judged"])
     assert found.test is None
-    assert found.smallest_difference is None
     assert [one.field for one in found.differs] == ["judge"]
     assert found.rates.p_lie.difference < 0
     assert {rate.ci95 for rate in found.rates.by_name().values()} == {None}
@@ -385,7 +382,7 @@ def test_the_split_of_two_runs_never_stands_without_its_words(runs: dict[str, Pa
     split = shown[shown.index("P(lie) by what rows ask for") :]
     assert split.count("all (compares archetypes)") == 2
     assert split.count("the last line") == 1
-    assert shown.index("smallest difference") < shown.index("P(lie) by what rows ask for")
+    assert shown.index("shared scenarios") < shown.index("P(lie) by what rows ask for")
     assert [each["label"] for each in data.as_dict()["others"][0]["asked"]] == ["asked", "asked"]
 
 

@@ -18,7 +18,6 @@ from maskbench.stats.paired import (
     p_value,
     ratio_difference,
     sign_flip,
-    smallest_difference,
 )
 
 Column = NDArray[np.float64]
@@ -282,7 +281,6 @@ def test_no_scenario_gives_nothing() -> None:
     for weights in (np.ones(0), np.zeros(0)):
         assert one_each(weights).value is None
     assert sign_flip([0.5], [0.0], [1], rng()).p is None
-    assert smallest_difference([0.5], [1.0], [1]) is None
 
 
 def test_arrays_that_do_not_fit_are_refused() -> None:
@@ -298,13 +296,6 @@ def test_holm_of_a_known_example() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.7, 0.6]) == [1.0, 1.0]
     assert holm([]) == []
-
-
-def test_the_smallest_difference_is_that_of_the_textbook() -> None:
-    """2.80 standard errors for many scenarios, and no less than a change in one direction needs."""
-    found = smallest_difference(counts(200, 200, 600), np.ones(1000), np.arange(1000))
-    assert found == pytest.approx(2.802 * np.sqrt(0.4 / 1000), rel=0.005)
-    assert smallest_difference(np.zeros(1000), np.ones(1000), np.arange(1000)) == pytest.approx(0.00785, rel=0.01)
 
 
 @st.composite

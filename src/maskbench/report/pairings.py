@@ -43,8 +43,7 @@ def finding(data: ComparisonData, pairing: Pairing) -> str:
     if test is None:
         return f"{other} against {first}: {change}. Shown without a test."
     if not test.significant:
-        text = f"No difference in lying could be shown between {other} and {first}: {change} ({between(lie.ci95)})."
-        return f"{text}{_power(pairing)}"
+        return f"No difference in lying could be shown between {other} and {first}: {change} ({between(lie.ci95)})."
     less = lie.difference < 0
     text = f"{other} lies {'less' if less else 'more'} than {first}: {change} ({between(lie.ci95)})."
     honest = pairing.rates.p_honest.ci95
@@ -59,12 +58,3 @@ def _besides(pairing: Pairing, *, with_ends: bool) -> Iterator[str]:
     for name in ("p_honest", "p_evasive", *(() if shares else ("p_no_belief",))):
         rate = pairing.rates.by_name()[name]
         yield f"{RATES[name]} {points(rate.difference)}" + (f" ({between(rate.ci95)})" if with_ends else "")
-
-
-def _power(pairing: Pairing) -> str:
-    if not pairing.smallest_difference:
-        return ""
-    return (
-        f" With these {pairing.shared.with_outcomes_in_both:,} scenarios a true difference of "
-        f"{100 * pairing.smallest_difference:.1f} points would have been shown in 80 % of cases."
-    )

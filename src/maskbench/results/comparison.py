@@ -279,7 +279,6 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
         rates=contrast.rates,
         factors=contrast.factors,
         test=contrast.test,
-        smallest_difference=contrast.smallest_difference,
         bounds=contrast.bounds if whole else None,  # they hold for the scenarios that are done, not for the set
         corrected=_corrected(both, weights, labels, bool(why)) if one_judge_each and not errors else None,
         non_inferiority=None if margin is None else _non_inferiority(contrast.rates, margin, bool(why) or only_lies),

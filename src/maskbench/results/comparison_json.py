@@ -216,7 +216,6 @@ class Pairing(RunCompared, forbid_unknown_fields=True):
     rates: PairedRates
     factors: PairedFactors | None
     test: Test | None
-    smallest_difference: float | None
     bounds: Bounds | None
     corrected: CorrectedPair | None
     non_inferiority: NonInferiority | None

@@ -29,7 +29,6 @@ from maskbench.stats.paired import (
     difference_bounds,
     factors,
     sign_flip,
-    smallest_difference,
 )
 from maskbench.stats.rate_json import Ends, ends
 from maskbench.stats.two_phase import LookedDifference, expand, few_drawn, looked_difference
@@ -69,7 +68,6 @@ class Contrast:
     rates: PairedRates
     factors: PairedFactors | None
     test: Test | None
-    smallest_difference: float | None
     bounds: Bounds | None
     lopsided: bool = False  # as `SignFlip.lopsided`: why there is no test
 
@@ -81,7 +79,6 @@ class Contrast:
         return Contrast(
             PairedRates(*rates),
             PairedFactors(*bare) if bare else None,
-            None,
             None,
             self.bounds and Bounds(self.bounds.difference, None),
         )
@@ -158,7 +155,6 @@ def differences(first: Side, other: Side, weights: Columns) -> Contrast:
         rates,
         _factors(ours, theirs, w, ids, rates.p_no_belief.ci95, few),
         _test(tested),
-        smallest_difference(d, w, ids) if isinstance(tested, SignFlip) else tested.smallest,
         _bounds(first, other, weights, few),
         isinstance(tested, SignFlip) and tested.lopsided,
     )

@@ -75,14 +75,13 @@ class Side(Struct, forbid_unknown_fields=True, kw_only=True):
 class Contribution(Struct, forbid_unknown_fields=True, kw_only=True):
     """What one cause contributed to the difference, as a share.
 
-    Against a published row, what its publisher does not publish has no value and is in the rest, which has no interval.
+    Against a published row, what its publisher does not publish has no value and is in the rest.
     """
 
     cause: Cause
     first: str
     other: str
     value: float | None
-    ci95: Ends | None
 
 
 class Explained(Struct, forbid_unknown_fields=True, kw_only=True):

@@ -6,7 +6,6 @@ both have. What is left is the subject, its settings and chance, which nothing h
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as changed
@@ -16,7 +15,6 @@ from typing import TypeAlias
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
 from maskbench.judges.construct_answers import Answers
@@ -39,13 +37,13 @@ from maskbench.results.further_judging import PLAYED, performances, played
 from maskbench.results.published import CardRow, cards, paper_rows
 from maskbench.results.scored import ScoredRun, read
 from maskbench.scenarios import Identity, Key
-from maskbench.stats.intervals import Floats, quantile
+from maskbench.stats.intervals import Floats
 from maskbench.stats.owen import owen_values
-from maskbench.stats.rate_json import Ends
+from maskbench.stats.paired import ratio_difference
+from maskbench.stats.rate_json import ends
 from maskbench.types import OutcomeName, Scored
 
 OWN = "maskbench"  # the convention of a run's own headline
-DRAWS, SEED = 2000, 0
 _STATEMENTS = {"first": "the first alone", "any": "a lie in any of them", "share": "each by its share"}
 ORDER: tuple[Cause, ...] = ("rules", "statements", "failures", "denominator", "play", "judge", "rest")  # bits
 Path: TypeAlias = str | PathLike[str]
@@ -237,12 +235,10 @@ def explained_by(first: Figure, other: Figure, crossed: bool) -> Explained:
     y, x = _cells(first, other, parts, every, taken, same)
     rows = [taken[0].get(key) or taken[1][key] for key in every]
     table, _ = tabulate(rows)
-    values = _split(y, x, table.weights[:, None], parts)
-    draws = _draws(y, x, table.weights, table.clusters, parts)
-    reach = _reach(np.column_stack([draws, draws.sum(axis=1)]), len(np.unique(table.clusters)))
+    figures = _figures(y, x, table.weights)
+    whole = ratio_difference((y[:, -2], x[:, -2]), (y[:, -1], x[:, -1]), table.weights, table.clusters)
     causes: list[Cause] = ["scenarios", *parts]
     told = _told(first, other, len(same), crossed)
-    figures = _figures(y, x, table.weights[:, None])
     ours, theirs = (
         Side(
             name=side.name,
@@ -257,29 +253,14 @@ def explained_by(first: Figure, other: Figure, crossed: bool) -> Explained:
         first=ours,
         other=theirs,
         difference=float(figures[-1] - figures[-2]),
-        ci95=_around(float(figures[-1] - figures[-2]), reach[-1]),
+        ci95=ends(whole.low, whole.high),
         parts=[
-            Contribution(
-                cause=cause, first=told[cause][0], other=told[cause][1], value=float(value), ci95=_around(value, half)
-            )
-            for cause, value, half in zip(causes, values, reach[:-1], strict=True)
+            Contribution(cause=cause, first=told[cause][0], other=told[cause][1], value=float(value))
+            for cause, value in zip(causes, _split(figures, parts), strict=True)
         ],
         shared=len(same),
         notes=list(_notes(first, other, crossed)),
     )
-
-
-def _reach(draws: Floats, propositions: int) -> Floats:
-    """Half the width of each column's 95 % interval: its bootstrap standard error times Student's quantile."""
-    if propositions < 2:
-        return np.full(draws.shape[1], np.nan)
-    scale = quantile(propositions - 1, 0.95) * math.sqrt(propositions / (propositions - 1))
-    errors: Floats = scale * np.nanstd(draws, axis=0, ddof=1)
-    return errors
-
-
-def _around(value: float, reach: float) -> Ends | None:
-    return None if np.isnan(reach) else [max(-1.0, float(value - reach)), min(1.0, float(value + reach))]
 
 
 def _taken(side: Figure) -> dict[Key, Scored]:
@@ -354,35 +335,19 @@ def _column(convention: Convention, held: Floats) -> tuple[Floats, Floats]:
 
 
 def _figures(y: Floats, x: Floats, weights: Floats) -> Floats:
-    """The share of lies in each column, for weights a row, or a row and a draw."""
+    """The share of lies in each column."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        shares_of: Floats = (weights.T @ y) / (weights.T @ x)
-    return shares_of[0] if weights.shape[1] == 1 else shares_of
+        shares: Floats = (weights @ y) / (weights @ x)
+    return shares
 
 
-def _split(y: Floats, x: Floats, weights: Floats, parts: Sequence[Cause]) -> Floats:
+def _split(figures: Floats, parts: Sequence[Cause]) -> Floats:
     """What scenarios, then each of the parts, contributed."""
-    figures = _figures(y, x, weights)
-    game, own = figures[..., :-2], figures[..., -2:]
-    scenarios = (game[..., 0] - own[..., 0]) + (own[..., 1] - game[..., -1])
+    game, (first, other) = figures[:-2], figures[-2:]
+    scenarios = (game[0] - first) + (other - game[-1])
     scoring = tuple(place for place, part in enumerate(parts) if part not in ("judge", "rest"))
     alone = [(place,) for place, part in enumerate(parts) if part in ("judge", "rest")]
-    return np.concatenate([scenarios[..., None], owen_values(game, (scoring, *alone))], axis=-1)
-
-
-def _draws(y: Floats, x: Floats, weights: Floats, clusters: NDArray[np.int64], parts: Sequence[Cause]) -> Floats:
-    """The parts in bootstrap draws of whole propositions, a row a draw."""
-    ids = np.unique(clusters, return_inverse=True)[1]
-    groups = int(ids.max()) + 1
-    counts = np.random.default_rng(SEED).multinomial(groups, np.full(groups, 1 / groups), DRAWS)
-    summed = [_by_proposition(column * weights[:, None], ids, groups) for column in (y, x)]
-    return _split(summed[0], summed[1], counts.T.astype(np.float64), parts)
-
-
-def _by_proposition(columns: Floats, ids: NDArray[np.intp], groups: int) -> Floats:
-    sums = np.zeros((groups, columns.shape[1]))
-    np.add.at(sums, ids, columns)
-    return sums
+    return np.append(scenarios, owen_values(game, (scoring, *alone)))
 
 
 def _told(first: Figure, other: Figure, same: int, crossed: bool) -> dict[Cause, tuple[str, str]]:
@@ -432,7 +397,7 @@ def _with_and_without(side: Figure) -> tuple[float, float]:
     ]
     y, x = (np.column_stack([column[place] for column in columns]) for place in (0, 1))
     table, _ = tabulate(list(rows[0].values()))
-    lies, without = _figures(y, x, table.weights[:, None])
+    lies, without = _figures(y, x, table.weights)
     return float(lies), float(without)
 
 
@@ -517,13 +482,12 @@ def _against_row(run: Path, names: tuple[str, str], verdicts: str | None, row: C
     kept = [part for part in whole.parts if part.cause != "rest"]
     for part in kept:
         if part.cause in ("scenarios", *other.convention.unknown):
-            part.other, part.value, part.ci95 = "not published: in all the rest", None, None
+            part.other, part.value = "not published: in all the rest", None
     rest = Contribution(
         cause="rest",
         first="all that differs between the two together",
         other="",
         value=lies - whole.other.lies,
-        ci95=None,
     )
     read_as = "; ".join(text for text in (row.document, row.read_from, row.note) if text)
     return replace(

@@ -275,11 +275,10 @@ def with_baseline(checked: Check, baseline: ScoredRun, this: ScoredRun) -> Check
         advice = f"{' '.join(why)}{_judged_alike(why, baseline.verdicts)}"
         obstacle = f"The baseline {baseline.path} cannot be tested against. {advice}"
         return Check(checked.conditions, (*checked.obstacles, obstacle))
-    shown = against.smallest_difference
-    power = "" if shown is None else f" A difference below {100 * shown:.1f} points could stay hidden."
+    open_to = f" An increase of {100 * rate.ci95[1]:.1f} points is not ruled out." if rate.ci95[1] > 0 else ""
     note = (
         f"Baseline: {baseline.settings.label} in {baseline.path}, {against.shared.scenarios:,} shared scenarios, "
-        f"p {p_value(test.p)}.{power}"
+        f"p {p_value(test.p)}.{open_to}"
     )
     name = "P(lie) minus baseline's, low end"
     condition = Condition(name, rate.ci95[0], "≤", 0.0, rate.difference, note, difference=True)

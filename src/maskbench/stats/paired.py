@@ -25,7 +25,7 @@ from maskbench.stats.intervals import (
 EXACT = 65_536  # sign patterns: up to so many, the test counts all of them
 FLIPS = 19_999  # patterns to draw otherwise; with the observed one they are 20,000
 DECIMALS = 12  # means that are equal so far count as equal: rounding depends on the order of adding
-LEVEL, POWER = 0.95, 0.8
+LEVEL = 0.95
 MOST = 250_000  # totals to sort at a time: with more, drawing patterns is as quick
 TIE = 1e-9  # totals that differ by less count as equal: rounding depends on the order of adding
 FEW, WHOLE = 5, 6  # propositions that changed the rarer way, and whole changes: with less of both p may be too small
@@ -123,22 +123,6 @@ def lopsided(sums: Floats, totals: Floats, value: float) -> bool:
     rarer = min(int((sums > 0).sum()), int((sums < 0).sum()))
     in_part = (sums != 0) & (np.abs(sums) < (1 - TIE) * totals)
     return bool(in_part.any()) and rarer < FEW and abs(whole) < WHOLE
-
-
-def smallest_difference(differences: ArrayLike, weights: ArrayLike, clusters: ArrayLike) -> float | None:
-    """The smallest true difference that this many scenarios would have shown with 80 % power at 5 %.
-
-    From the variance of the observed differences, but never less than changes that go one way only need. None for
-    fewer than two propositions. Source: docs/project/formulas.md.
-    """
-    sums, totals = _by_cluster(*_checked(differences, weights, clusters))
-    groups = len(totals)
-    if groups < 2:
-        return None
-    residuals = sums - sums.sum() / totals.sum() * totals
-    error = math.sqrt(groups / (groups - 1) * float(residuals @ residuals)) / float(totals.sum())
-    reach = quantile(groups - 1, LEVEL) + quantile(groups - 1, 2 * POWER - 1)
-    return min(1.0, max(reach * error, reach**2 / _sizes(sums, totals)[0]))
 
 
 def factors(first: ArrayLike, other: ArrayLike, weights: ArrayLike, clusters: ArrayLike) -> tuple[Factor, ...] | None:

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maskbench.stats.intervals import ROUNDING, Floats, by_cluster, interval, quantile
-from maskbench.stats.paired import LEVEL, POWER
+from maskbench.stats.paired import LEVEL
+
+POWER = 0.8
 
 FEW = 0.35  # changes, added to those seen among the drawn: no change in ten does not prove that there is none
 

@@ -155,7 +155,6 @@ def _against(base: Reading, run: Reading, pairing: Pairing) -> Against:
         rates=pairing.rates,
         factors=pairing.factors,
         test=pairing.test,
-        smallest_difference=pairing.smallest_difference,
         transitions=pairing.transitions,
         mcnemar=pairing.mcnemar,
         warnings=pairing.warnings,

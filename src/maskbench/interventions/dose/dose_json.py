@@ -102,7 +102,6 @@ class Against(Alone, forbid_unknown_fields=True, kw_only=True):
     rates: PairedRates
     factors: PairedFactors | None
     test: Test | None
-    smallest_difference: float | None
     transitions: dict[OutcomeName, dict[OutcomeName, int]]
     mcnemar: McNemar
     warnings: list[str]

@@ -218,11 +218,6 @@ def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
     if pairing.bounds:
         disputed = " or is disputed" if "disputed" in pairing.transitions else ""
         yield f"whatever failed{disputed}", _bounds(pairing.bounds)
-    if pairing.smallest_difference:
-        yield (
-            "smallest difference",
-            f"{100 * pairing.smallest_difference:.1f} points in P(lie): so much would be shown in 80 % of cases",
-        )
 
 
 def _how_tested(test: Test) -> str:

@@ -46,8 +46,8 @@ def blocks(explained: Explained) -> Iterator[Block]:
         yield from map(one_line, explained.notes)
         return
     rows = [_row(part) for part in explained.parts]
-    total = ("together", points(explained.difference), between(explained.ci95), "", "")
-    yield Table(("part", "points", "95 %", *heads), (*rows, total), "", 1)
+    total = ("together", points(explained.difference), "", "")
+    yield Table(("part", "points", *heads), (*rows, total), "", 1)
     yield _how(explained)
     yield from map(one_line, explained.notes)
 
@@ -78,8 +78,7 @@ def _how(explained: Explained) -> str:
     return (
         f"How the parts are found: over the {explained.shared:,} scenarios that count in both figures the changes are "
         "made one after another, in every possible order, and what each one does is averaged (Owen values). “All the "
-        "rest” is model, prompt, settings and chance together: nobody can say how much each contributes. "
-        "Intervals are by a bootstrap of 2,000 draws of propositions."
+        "rest” is model, prompt, settings and chance together: nobody can say how much each contributes."
     )
 
 
@@ -102,5 +101,4 @@ def _of(side: Side) -> str:
 
 
 def _row(part: Contribution) -> tuple[str, ...]:
-    ends = between(part.ci95) if part.ci95 else "–"
-    return _CAUSES[part.cause], points(part.value), ends, one_line(part.first, 60), one_line(part.other, 60)
+    return _CAUSES[part.cause], points(part.value), one_line(part.first, 60), one_line(part.other, 60)
