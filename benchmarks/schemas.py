@@ -29,7 +29,7 @@ from maskbench.results.leaderboard_data import BoardData
 from maskbench.results.outcome_rows import OutcomeRow
 from maskbench.results.plan import PlanData
 from maskbench.results.summary_json import Summary
-from maskbench.runs.run_json import About, Known, Record
+from maskbench.runs.record import About, Known, Record
 from maskbench.sweeps.sweep_forecast import SweepForecast
 from maskbench.sweeps.sweep_json import SweepRecord
 

@@ -36,7 +36,7 @@ from maskbench.models.scripted import Answer, Script, ScriptedModel
 from maskbench.runs.executor import Executor, measuring
 from maskbench.runs.live import Gate
 from maskbench.runs.options import IN_FILES, OPTIONS
-from maskbench.runs.run_json import SCHEMA
+from maskbench.runs.record import SCHEMA
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched
 from maskbench.scenarios.rows import QUESTIONS, read_row

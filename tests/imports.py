@@ -9,7 +9,7 @@ from maskbench.interop.imported_rows import ImportedReply, ImportedScenario, Sou
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.method.rules import named
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.imported_json import SourceFile
+from maskbench.runs.source import SourceFile
 from maskbench.types import Archetype, Failure, Item, Judgement, Scenario
 from scenario_rows import row
 

@@ -10,7 +10,7 @@ from maskbench.judges.judges_json import JudgeShown, JudgeUsage, SubjectUsage, U
 from maskbench.method.rules import named
 from maskbench.results.scored import Result, ScoredRun
 from maskbench.results.summary import Background, summarise
-from maskbench.runs.run_json import About, Models, Record, TakenScenarios
+from maskbench.runs.record import SCHEMA, About, Models, Record, TakenScenarios
 from maskbench.scenarios import Identity
 from maskbench.settings import Settings
 from maskbench.types import Scored
@@ -36,6 +36,7 @@ def scored_run(name: str, scored: str | Sequence[Scored], **changed: Any) -> Sco
     taken = TakenScenarios(name="mine.csv", taken="mine.csv", hash="0" * 64, measured_hash="1" * 64, n=len(cells))
     models = Models(About(name=settings.subject.name), About(name="judge"), About(name="judge"))
     record = Record(
+        schema=SCHEMA,
         maskbench="0.2.0",
         created=name,
         protocol="abc",

@@ -15,7 +15,7 @@ from maskbench.models.sim import SimJudge, SimSubject
 from maskbench.results.summary import Background, summarise
 from maskbench.results.summary_json import Summary
 from maskbench.runs.fitting import fitted
-from maskbench.runs.run_json import About, TakenScenarios
+from maskbench.runs.record import About, TakenScenarios
 from maskbench.settings import Settings
 from maskbench.types import Ask, Failure, Item, Judgement, Model, Reply, Scenario, Scored
 

@@ -42,8 +42,8 @@ ONLY = {
 # What results and the report know of runs and of judges: what is stored, who was asked, and folds of what would be.
 READ = {
     "runs": {
-        *("beliefs_from", "bill", "bill_json", "cluster_places", "drawn_part", "endings", "estimate", "folder"),
-        *("forecast", "imported_json", "protocol", "questions", "record", "run_json", "store"),
+        *("beliefs_from", "bill", "cluster_places", "drawn_part", "endings", "estimate", "folder"),
+        *("forecast", "protocol", "questions", "record", "source", "store"),
     },
     "judges": {
         *("audit_figures", "audit_kinds", "construct_answers", "doctor_reading", "judges_agree", "judges_json"),

@@ -32,8 +32,7 @@ from maskbench.runs.meter import known_prices
 from maskbench.runs.options import check
 from maskbench.runs.passes import expected, is_finished, passes_of
 from maskbench.runs.protocol import Pass
-from maskbench.runs.record import with_answers
-from maskbench.runs.run_json import About, Models
+from maskbench.runs.record import About, Models, with_answers
 from maskbench.runs.run_log import RunLog
 from maskbench.runs.session import Asked, Asking, Book, Reach
 from maskbench.runs.shared_beliefs import as_served, check_source, take_over

@@ -144,4 +144,4 @@ def test_a_sweep_takes_the_same_fields(tmp_path: Path) -> None:
     assert typed("sweep", file).code == 0
     folder = RunFolder(tmp_path / "swept" / "like=paper")
     assert (folder.settings().judging.protocol, folder.settings().budget.price_in) == ("published", 1)
-    assert [each.judging.protocol for each in folder.read().sets.values()] == ["maskbench"]
+    assert [each.judging.protocol for each in folder.read().verdict_sets.values()] == ["maskbench"]

@@ -19,7 +19,7 @@ from maskbench.interop.exam_card import ExamCard, card_of, written
 from maskbench.judges.exam.marks import Score
 from maskbench.judges.exam.result import Result
 from maskbench.judges.exam.sitting import exam_settings, examine
-from maskbench.runs.run_json import About
+from maskbench.runs.record import About
 
 LANGUAGELESS = ("rules-sandbox", "sim-judge", "sim-judge-noise", "sim-judge-accuracy-0.86")
 PLACE = re.compile(r"://|(?<![\w.])[~/\\]|[A-Za-z]:\\|@|localhost|\d+\.\d+\.\d+\.\d+")  # an address or a path

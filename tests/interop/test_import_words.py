@@ -20,7 +20,7 @@ from maskbench.pages.server.shelf import Shelf
 from maskbench.report.sections.provenance import where_from
 from maskbench.results.comparison import compare
 from maskbench.results.scored import score
-from maskbench.runs.imported_json import SourceFile
+from maskbench.runs.source import SourceFile
 from maskbench.types import BinaryVerdict, Failure, Judgement, Reply, Sampling
 from measured_runs import run as measured
 

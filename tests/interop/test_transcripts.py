@@ -14,7 +14,7 @@ from maskbench.interop.importing import READERS, import_run
 from maskbench.interop.transcripts import Transcript
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.imported_json import ImportedFrom
+from maskbench.runs.source import ImportedFrom
 from maskbench.types import Failure, Reply
 from scenario_rows import row, write_csv
 

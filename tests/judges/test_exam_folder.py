@@ -32,7 +32,7 @@ def test_it_is_a_run_folder(exam: Path) -> None:
     assert {RECORD, DATABASE, LOG} <= {path.name for path in exam.iterdir()}
     record = ExamFolder(exam).read()
     assert (record.scenarios.name, record.scenarios.hash) == ("simulated", paper_for(JUDGE).hash)
-    assert [len(each.sessions) for each in (record, record.sets["repetition-2"])] == [1, 1]
+    assert [len(each.sessions) for each in (record, record.verdict_sets["repetition-2"])] == [1, 1]
 
 
 @pytest.mark.parametrize(

@@ -296,7 +296,7 @@ def test_too_few_looks_are_refused_before_any_call(tmp_path: Path) -> None:
     path = run(tmp_path / "run")
     with pytest.raises(UsageError, match=r"--second-share 0.05: 5 of 96 .*--second-share 0.105 \(10 looks\)"):
         looked(path, "s", Look("default", share=0.05))
-    assert "s" not in RunFolder(path).read().sets
+    assert "s" not in RunFolder(path).read().verdict_sets
     looked(path, "s", Look("default", share=0.105))
 
 

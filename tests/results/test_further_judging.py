@@ -144,7 +144,7 @@ def test_a_run_without_reasoning_has_no_command(tmp_path: Path) -> None:
     assert (told.command, "came with reasoning" in told.needs) == ("", True)
     ended = typed("judge", path, "--with-reasoning")
     assert (ended.code, "came with reasoning" in ended.err) == (2, True)
-    assert RunFolder(path).read().sets == {}
+    assert RunFolder(path).read().verdict_sets == {}
     with pytest.raises(UsageError, match=r"judge .* --construct performance"):
         gaps((path,), "xai-rectified", [None])
 

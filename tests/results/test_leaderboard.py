@@ -25,7 +25,7 @@ from maskbench.results.leaderboard import boards, gaps, is_public, not_ranked, u
 from maskbench.results.leaderboard_data import Page
 from maskbench.results.scored import Result, score
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.run_json import About
+from maskbench.runs.record import About
 from maskbench.stats.intervals import NO_DATA, Estimate
 from measured_runs import change, edit, real, result, run
 from there import there

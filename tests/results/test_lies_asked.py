@@ -160,7 +160,7 @@ def test_what_needs_the_rest_is_refused_with_the_command(run: Path, tmp_path: Pa
         audit(folder, Audit("swap", "default"))
     with OpenRun(folder) as opened, pytest.raises(UsageError, match="labelling needs the rest"):
         prepare(opened)
-    assert not folder.read().sets
+    assert not folder.read().verdict_sets
 
 
 def test_two_runs_are_compared_by_their_lies(run: Path) -> None:

@@ -11,7 +11,7 @@ from maskbench.judges.second_look import Phases
 from maskbench.method.rates import tabulate
 from maskbench.results.comparison import compare_read
 from maskbench.results.gate import EXIT_CODES, Check, Condition, Limits, check, check_data, with_baseline
-from maskbench.runs.run_json import About
+from maskbench.runs.record import About
 from maskbench.stats.intervals import interval
 from outcomes import several
 from scored_runs import NOBODY, rows, scored_result, scored_run

@@ -145,7 +145,7 @@ def test_a_run_without_numbers_has_nothing_to_judge_otherwise(tmp_path: Path) ->
     assert (inspect(path).command, inspect(path).differs[0].startswith("scenarios")) == ("", True)
     ended = typed("judge", path, "--judge-numbers", "apart")
     assert (ended.code, "asks for a belief in a number" in ended.err) == (2, True)
-    assert RunFolder(path).read().sets == {}
+    assert RunFolder(path).read().verdict_sets == {}
 
 
 def test_the_setting_is_off_by_default_and_part_of_the_protocol() -> None:

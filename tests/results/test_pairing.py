@@ -13,7 +13,7 @@ from maskbench.judges.second_look import Phases
 from maskbench.results.comparison import check_given, compare_read, judge_alike, shared
 from maskbench.results.comparison_json import Change, Differs, McNemar, Pairing
 from maskbench.results.scored import ScoredRun
-from maskbench.runs.run_json import About, PromptsUsed
+from maskbench.runs.record import About, PromptsUsed
 from maskbench.scenarios import Identity
 from scored_runs import NOBODY, SETTINGS, rows, scored_run
 

@@ -32,7 +32,7 @@ from maskbench.results.plan import PlanData
 from maskbench.results.summary_json import Summary
 from maskbench.runs.fitting import Misfit, Unknown, fitted
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.run_json import Record, record_from
+from maskbench.runs.record import Record, record_from
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings
 from maskbench.types import BinaryVerdict
@@ -121,7 +121,7 @@ def test_summary_json_and_run_json_are_of_their_types(runs: Path) -> None:
     held(plain, Record)
     record = record_from(plain)
     assert record.models.subject.name == "sim/fail=0.05,thinks=0.5"
-    assert record.sets["closer"].second == Look("default", share=0.9)
+    assert record.verdict_sets["closer"].second == Look("default", share=0.9)
 
 
 def test_a_comparison_is_of_its_type(runs: Path, said: Said) -> None:

@@ -31,8 +31,7 @@ from maskbench.report.sections.money import bill as billed
 from maskbench.report.sections.money import tokens
 from maskbench.report.terminal import text
 from maskbench.results.scored import result
-from maskbench.runs.bill import ledger_of
-from maskbench.runs.bill_json import Bill
+from maskbench.runs.bill import Bill, ledger_of
 from maskbench.runs.desk import Desk
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan

@@ -20,7 +20,7 @@ from maskbench.method.elicit import statement_ask
 from maskbench.models.scripted import ScriptedModel
 from maskbench.runs.disk import write_whole
 from maskbench.runs.folder import RECORD, RunFolder
-from maskbench.runs.run_json import settings_from
+from maskbench.runs.record import settings_from
 from maskbench.runs.store import Store
 from maskbench.types import Ask, Reply
 from measured_runs import settings

@@ -13,7 +13,7 @@ from maskbench.models.prices import FREE, Price
 from maskbench.report.sections.money import estimated
 from maskbench.report.terminal import text
 from maskbench.runs.begin import taken
-from maskbench.runs.bill_json import StagePrices
+from maskbench.runs.bill import StagePrices
 from maskbench.runs.estimate import Estimate, estimate, planned
 from maskbench.runs.forecast import plan
 from maskbench.settings import Budget, Settings

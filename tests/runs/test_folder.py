@@ -12,7 +12,7 @@ import pytest
 from flows import HASHES, record_of, scenario, settings
 from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable
 from maskbench.runs.folder import DATABASE, RECORD, RunFolder, check_same, default_name
-from maskbench.runs.run_json import SCHEMA, known
+from maskbench.runs.record import SCHEMA, known
 from maskbench.runs.store import Store
 from maskbench.settings import JUDGE_SAMPLING, SUBJECT_SAMPLING, Settings, Subject, arm_of, protocol_id, reply_key
 from maskbench.types import Ask, Message
@@ -63,7 +63,7 @@ def test_unknown_settings(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", [(), ("scenarios",), ("models",), ("prompts",), ("sessions", 0)])
 def test_unknown_parts(tmp_path: Path, place: tuple[str | int, ...]) -> None:
     """A part of the record that is not known is refused, so that it is not written over."""
-    record = begun(tmp_path).record() | {"sessions": [{"started": "then"}]}
+    record = begun(tmp_path).record() | {"sessions": [{"started": "then", "ended": None}]}
     part: Any = record
     for step in place:
         part = part[step]

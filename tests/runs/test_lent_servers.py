@@ -272,7 +272,7 @@ def test_a_judge_has_a_server_of_its_own(tmp_path: Path, scripted: str) -> None:
     again = RunFolder(out).settings().having(judge="sglang/two", numeric_judge="sglang/two", serve_judge=command())
     judge(RunFolder(out), again, "two", {})
     assert not pids.exists()
-    entry = RunFolder(out).read().sets["two"]
+    entry = RunFolder(out).read().verdict_sets["two"]
     assert [about.stage for about in entry.sessions[0].servers or ()] == ["judge"]
     assert (out / "serve-judge.log").exists()
 
@@ -286,7 +286,7 @@ def test_an_audit_asks_at_the_server_of_the_runs_judge(tmp_path: Path, scripted:
     with pytest.raises(UsageError, match="runs code on this machine"):
         audit(folder, wanted, environ={})
     audit(folder, wanted, settings_of(folder, wanted), environ={})
-    entry = RunFolder(tmp_path / "run").read().sets["default~repeat"]
+    entry = RunFolder(tmp_path / "run").read().verdict_sets["default~repeat"]
     assert [about.stage for about in entry.sessions[0].servers or ()] == ["judge"]
 
 

@@ -21,8 +21,7 @@ from maskbench.models.chat import wire
 from maskbench.models.prices import FREE, Price
 from maskbench.pages.server.live import described, plan, progress
 from maskbench.results.scored import result
-from maskbench.runs.bill import bill_of, dollars, ledger_of
-from maskbench.runs.bill_json import Bill, BillRow, Ledger
+from maskbench.runs.bill import Bill, BillRow, Ledger, bill_of, dollars, ledger_of
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.meter import Meter, known_prices
 from maskbench.runs.store import Store
@@ -322,7 +321,7 @@ def test_a_bill_that_maskbench_did_not_write_is_refused(tmp_path: Path) -> None:
 
 def test_a_run_of_an_earlier_version_has_a_bill_from_where_it_went_on() -> None:
     """What was asked before there were bills is not in it: the bill says that it was more."""
-    row = BillRow(stage="subject", part="beliefs", model="m", calls=1, input_tokens=10)
+    row = BillRow("subject", "beliefs", "m", 1, 0, 10, 0, 0, 0)
     billed = Ledger([row], {"subject": {"m": Price(input=1, output=1)}}, whole=False).bill()
     assert billed is not None
     assert billed.at_least

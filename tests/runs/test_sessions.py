@@ -39,7 +39,7 @@ def test_a_set_counts_its_own_sessions(tmp_path: Path) -> None:
     measured = RunFolder(path).settings()
     judge(RunFolder(path), measured.having(judge_numbers="apart"), "apart", {})
     assert sessions(path, "verdicts", "verdict_set = 'apart'").keys() == {None, 1}
-    assert len(RunFolder(path).read().sets["apart"].sessions) == 1
+    assert len(RunFolder(path).read().verdict_sets["apart"].sessions) == 1
 
 
 def test_questions_on_demand_are_of_no_session_of_the_run(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_the_second_judge_asks_the_subject_nothing(tmp_path: Path, rows: Path) -
     checks = 3
     assert counts["subject"] == beliefs + 2 * statements + checks
     assert (counts["judge"], counts["judge-b"]) == (joint + 2 * statements + 1, joint + 2 * statements)  # a check
-    assert list(RunFolder(plain).read().sets) == ["by-openai-api-local-judge-b_plain"]
+    assert list(RunFolder(plain).read().verdict_sets) == ["by-openai-api-local-judge-b_plain"]
 
 
 def test_everything_again_asks_nothing(tmp_path: Path, rows: Path) -> None:

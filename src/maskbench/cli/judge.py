@@ -35,7 +35,7 @@ from maskbench.method.asks import VERDICTS
 from maskbench.method.forms import form_of
 from maskbench.plain import plain
 from maskbench.runs.folder import SUMMARY, RunFolder
-from maskbench.runs.run_json import judged_settings
+from maskbench.runs.record import judged_settings
 from maskbench.runs.stored_programs import check_typed, typed_again
 from maskbench.settings import Budget, Settings, judge_sampling
 
@@ -220,7 +220,7 @@ def _chosen(
     from maskbench.judges.second_look import Look
     from maskbench.models.names import check_name
 
-    sets = folder.read().sets
+    sets = folder.read().verdict_sets
     settings = folder.settings()
     otherwise = given.get("with_reasoning") or given.get("judge_numbers") == "apart"
     if judge is None and otherwise and name not in sets:  # by the judges that the run has
@@ -264,7 +264,7 @@ def _judge(
     from maskbench.judges.judge_again import judge
     from maskbench.results.scored import result
 
-    with interruptible(lambda: line if name in folder.read().sets else command(*sys.argv[1:])):
+    with interruptible(lambda: line if name in folder.read().verdict_sets else command(*sys.argv[1:])):
         judge(folder, settings, name, environment(), Display(stderr(), folder.log), sys.argv, look=look)
     summary = result(folder, rules, name)
     if name == VERDICTS:  # an imported run's first verdicts: the run's own summary is by them

@@ -28,7 +28,7 @@ from maskbench.interop.shown_to_others import (
     without_folders,
 )
 from maskbench.plain import escaped
-from maskbench.runs.imported_json import knows_sampling
+from maskbench.runs.source import knows_sampling
 from maskbench.scenarios import hub
 from maskbench.settings import Settings, arm_of
 from maskbench.types import Json, OutcomeName, Range, Scenario

@@ -17,7 +17,7 @@ import orjson
 from maskbench.errors import UsageError
 from maskbench.interop.shown_to_others import ALL, ScenarioShown, Shown, sha256
 from maskbench.plain import literal, plain
-from maskbench.runs.imported_json import UNSAID, knows_sampling
+from maskbench.runs.source import UNSAID, knows_sampling
 from maskbench.types import Json, Range, Sampling
 
 Words: TypeAlias = Mapping[str, str]  # what each rate is called

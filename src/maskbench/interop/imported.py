@@ -34,10 +34,9 @@ from maskbench.runs.begin import new_record, prompts_used
 from maskbench.runs.beliefs_from import own_beliefs
 from maskbench.runs.disk import make_folder
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
-from maskbench.runs.imported_json import NOBODY, UNSAID, ImportedFrom, SourceFile
 from maskbench.runs.options import check
-from maskbench.runs.record import ending, session
-from maskbench.runs.run_json import PromptsUsed, Record, WithoutTexts
+from maskbench.runs.record import PromptsUsed, Record, WithoutTexts, ending, session
+from maskbench.runs.source import NOBODY, UNSAID, ImportedFrom, SourceFile
 from maskbench.runs.store import ON_LOST, Store, storable_answer
 from maskbench.scenarios import SetHash, hub, public_of
 from maskbench.settings import Settings, reply_key, seed_of, verdict_key

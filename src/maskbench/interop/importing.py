@@ -24,7 +24,7 @@ from maskbench.interop.verdict_tables import is_verdict_table, read_verdict_tabl
 from maskbench.interop.verdict_tables import scenarios_in as verdict_scenarios
 from maskbench.models.chat.services import environment
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.imported_json import TITLES
+from maskbench.runs.source import TITLES
 from maskbench.scenarios import open_set
 from maskbench.types import Scenario
 

@@ -26,7 +26,7 @@ from maskbench.method.verdict import read_elsewhere
 from maskbench.models.chat import refusals
 from maskbench.models.inspect_adapter import reply_of
 from maskbench.plain import plain
-from maskbench.runs.imported_json import UNSAID
+from maskbench.runs.source import UNSAID
 from maskbench.runs.store import PORT_TASK
 from maskbench.scenarios.rows import read_row
 from maskbench.types import (

@@ -34,8 +34,8 @@ from maskbench.judges.verdict_json import read as verdict_of
 from maskbench.method.forms import form_of
 from maskbench.plain import plain
 from maskbench.results.outcome_rows import WhyNot
-from maskbench.runs.imported_json import UNSAID
 from maskbench.runs.options import check
+from maskbench.runs.source import UNSAID
 from maskbench.runs.store import scenario_in
 from maskbench.settings import SUBJECT_SAMPLING, Settings, in_values
 from maskbench.types import Cause, Failure, Judgement, Kind, Reply, Sampling, Scenario

@@ -29,7 +29,7 @@ from maskbench.interop.published_csv import ANSWER
 from maskbench.interop.published_verdicts import bounds_of, failed_reply, verdict_in
 from maskbench.models.families import alike
 from maskbench.plain import unformula
-from maskbench.runs.imported_json import UNSAID
+from maskbench.runs.source import UNSAID
 from maskbench.scenarios.formats import Header, Row, ScenarioFile, read_file
 from maskbench.scenarios.rows import COLUMNS, read_row
 from maskbench.settings import SYSTEM_PROMPT

@@ -27,7 +27,7 @@ from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import Result, read, result_of
 from maskbench.results.summary_json import Summary
 from maskbench.runs.fitting import fitted
-from maskbench.runs.imported_json import UNSAID, knows_sampling
+from maskbench.runs.source import UNSAID, knows_sampling
 from maskbench.scenarios import hub
 from maskbench.scenarios.formats import known_format
 from maskbench.scenarios.identity import canonical

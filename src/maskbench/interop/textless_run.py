@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from msgspec import UNSET, structs, to_builtins
+from msgspec import structs, to_builtins
 
 from maskbench.errors import UsageError
 from maskbench.interop.commitments import Commitments, place_of
@@ -37,7 +37,8 @@ from maskbench.runs.drawn_part import ANEW_PART, PART
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.questions import FACT as QUESTIONS
 from maskbench.runs.questions import who_was_asked
-from maskbench.runs.run_json import (
+from maskbench.runs.record import (
+    SCHEMA,
     About,
     ArchetypeWords,
     Judged,
@@ -168,8 +169,8 @@ def _record(run: OpenRun, commitments: Commitments, *, exchanged: bool) -> Recor
     taken, folders = record.scenarios, folders_of(settings)
     name = run.set_name
     ids = hashlib.sha256("\n".join(sorted("\t".join((name, *s.key)) for s, _ in run.store.scenarios())).encode())
-    own = {} if taken.archetypes is UNSET else taken.archetypes
     return Record(
+        schema=SCHEMA,
         maskbench=record.maskbench,
         created=_day(record.created),
         protocol=record.protocol,
@@ -182,11 +183,11 @@ def _record(run: OpenRun, commitments: Commitments, *, exchanged: bool) -> Recor
             hash=ids.hexdigest(),
             measured_hash=ids.hexdigest(),
             n=taken.n,
-            archetypes={each: ArchetypeWords(each, "") for each in own} or UNSET,
+            archetypes={each: ArchetypeWords(each, "") for each in taken.archetypes},
         ),
         sessions=[],
-        verdict_sets={each: _judged(judged) for each, judged in record.sets.items()} or UNSET,
-        imported=UNSET if record.imported is UNSET else structs.replace(record.imported, files=[], notes=[]),
+        verdict_sets={each: _judged(judged) for each, judged in record.verdict_sets.items()},
+        imported=record.imported and structs.replace(record.imported, files=[], notes=[]),
         without_texts=WithoutTexts(
             texts=len(commitments.digests),
             root=commitments.root if commitments.digests else None,

@@ -25,7 +25,7 @@ from maskbench.judges.verdict_sets import OpenRun
 from maskbench.method import archetypes
 from maskbench.method.verdict import from_json
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.imported_json import UNSAID
+from maskbench.runs.source import UNSAID
 from maskbench.scenarios.textless import plain_scenario
 from maskbench.types import Failure, Judgement, Kind, NumericalVerdict, Option, Place, Range, Reply, Scenario, Verdict
 

@@ -16,7 +16,7 @@ from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
 from maskbench.method.archetypes import in_order
 from maskbench.method.majority import same
 from maskbench.method.rules import RuleSet, named
-from maskbench.runs.run_json import Audited
+from maskbench.runs.record import Audited
 from maskbench.stats.agreement import kappa
 from maskbench.stats.intervals import ratio
 from maskbench.stats.rate_json import Rate
@@ -182,5 +182,5 @@ def _changed(seen: Sequence[_Seen], complete: bool) -> ShareOfReplies:
 def audits(run: Readable, of: str | None = None) -> list[Audit]:
     """The audits that a run has, of one verdict set or of all, in the order of their names."""
     with reading(run) as opened:
-        entries = [entry.audit for _, entry in sorted(opened.record.sets.items())]
+        entries = [entry.audit for _, entry in sorted(opened.record.verdict_sets.items())]
     return [Audit(**asdict(audited)) for audited in entries if audited and of in (None, audited.of)]

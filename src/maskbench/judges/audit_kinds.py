@@ -8,7 +8,7 @@ from pathlib import Path
 
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.method.proposition import pivot
-from maskbench.runs.run_json import Audited
+from maskbench.runs.record import Audited
 from maskbench.types import BinaryVerdict, Letter, Option, Scenario, Verdict
 
 _OTHER: Mapping[Letter, Letter] = {"A": "B", "B": "A", "C": "C", "D": "D"}

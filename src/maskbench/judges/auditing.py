@@ -20,8 +20,8 @@ from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
 from maskbench.runs.drawn_part import check_all_asked
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.imported_json import UNSAID, judge_line
 from maskbench.runs.protocol import Pass, judging_stored
+from maskbench.runs.source import UNSAID, judge_line
 from maskbench.runs.store import Store
 from maskbench.runs.stored_programs import check_typed
 from maskbench.runs.watching import Unwatched, Watcher
@@ -50,8 +50,10 @@ def audit(
             check_typed(settings, (), folder.path, ("judge",))
     with folder.writing("audit a copy of the folder"), closing(folder.store(write=True)) as store:
         job = _job(folder, store, wanted, settings)
-        check_judging(folder, settings, job.name, environ or {}, judges, is_new=job.name not in folder.read().sets)
-        if job.name not in folder.read().sets:
+        check_judging(
+            folder, settings, job.name, environ or {}, judges, is_new=job.name not in folder.read().verdict_sets
+        )
+        if job.name not in folder.read().verdict_sets:
             job.add(_choose(store, wanted), audit=wanted)
         job.carry_out(environ or {}, watcher or Unwatched(), command, judges)
 

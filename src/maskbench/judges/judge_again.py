@@ -13,7 +13,6 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any, NamedTuple, TypeAlias
 
-from msgspec import UNSET
 from msgspec.structs import asdict
 
 from maskbench.errors import RunMismatch, UsageError
@@ -40,8 +39,7 @@ from maskbench.runs.meter import known_prices
 from maskbench.runs.options import check
 from maskbench.runs.passes import expected, steps_left
 from maskbench.runs.protocol import Pass, judging_stored
-from maskbench.runs.record import now
-from maskbench.runs.run_json import About, Audited, Judged, Judges, Models, Record
+from maskbench.runs.record import About, Audited, Judged, Judges, Models, Record, now
 from maskbench.runs.session import Asked, Asking, Book
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
@@ -72,7 +70,7 @@ def judge(
     if name != VERDICTS or own_set(folder, settings) is None:
         check_name(name)
     check_all_asked(folder.settings(), folder.path, "another judge")
-    check_judging(folder, settings, name, environ, judges, is_new=name not in folder.read().sets)
+    check_judging(folder, settings, name, environ, judges, is_new=name not in folder.read().verdict_sets)
     prompts = prompts_of(settings)
     with folder.writing("judge a copy of the folder"), closing(folder.store(write=True)) as store:
         check_has_reasoning(folder, store, settings)
@@ -110,7 +108,7 @@ def forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None
     """How many verdicts are still to be had, and about how many tokens their requests hold; judges nothing."""
     check_all_asked(folder.settings(), folder.path, "another judge")
     prompts = prompts_of(settings)
-    is_new = name not in folder.read().sets
+    is_new = name not in folder.read().verdict_sets
     with closing(folder.store()) as store:
         check_has_reasoning(folder, store, settings)
         check_has_numbers(folder, store, settings)
@@ -164,10 +162,10 @@ class Job:
             prompts=prompts_used(self.settings, self.prompts),
             models=judges_of(self.settings),
             sessions=[],
-            second=second or UNSET,
-            audit=audit or UNSET,
+            second=second,
+            audit=audit,
         )
-        record.add(self.name, entry)
+        record.verdict_sets[self.name] = entry
         self.folder.write(RECORD, record)
 
     def carry_out(
@@ -207,7 +205,7 @@ class Job:
         """
         if not form_of(self.settings.judging).numbers_apart or self.name == VERDICTS:
             return []
-        sets = self.folder.read().sets
+        sets = self.folder.read().verdict_sets
         whole = [name for name, entry in sets.items() if not (entry.second or entry.audit or name == self.name)]
         return [VERDICTS, *whole]
 
@@ -285,7 +283,7 @@ def begin(job: Job, look: Look | None = None) -> None:
         job.store.flush()
         give_judge(job.folder, job.settings, job.prompts)
         return
-    known = job.folder.read().sets.get(job.name)
+    known = job.folder.read().verdict_sets.get(job.name)
     if known is None:
         job.add(_choose(job.folder, job.store, look) if look else {}, second=look)
         return
@@ -296,7 +294,7 @@ def begin(job: Job, look: Look | None = None) -> None:
 def _book(folder: RunFolder, store: Store, name: str) -> Book:
     """Where the sessions of a set are noted: its judges with who answered, beside the subject of a run's own."""
     record = folder.read()
-    about = record if name == VERDICTS else record.sets[name]
+    about = record if name == VERDICTS else record.verdict_sets[name]
 
     def note(models: Mapping[str, About]) -> None:
         answered = store.answered_by(name)
@@ -401,7 +399,7 @@ def own_set(folder: RunFolder, settings: Settings) -> str | None:
     That is so where the run was imported without verdicts, and nobody but this judge has given it one since.
     """
     record = folder.read()
-    source = record.source
+    source = record.imported
     if source is None or source.judged:
         return None
     prompts = prompts_of(settings)

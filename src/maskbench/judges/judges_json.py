@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET, Struct, UnsetType
 
-from maskbench.runs.run_json import About, PromptsUsed
+from maskbench.runs.record import About, PromptsUsed
 from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import Cause, OutcomeName, Stage
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from maskbench.judges.judges_json import LookShown, OutcomeLooked
-from maskbench.runs.run_json import Look as Look
+from maskbench.runs.record import Look as Look
 from maskbench.types import OUTCOMES, OutcomeName, Scored
 
 Key = tuple[str, str]  # archetype and task_id

@@ -44,8 +44,8 @@ from maskbench.models.families import alike
 from maskbench.runs.drawn_part import is_for_lies
 from maskbench.runs.endings import LastEnd, last_end, resuming
 from maskbench.runs.folder import RunFolder, under_way
-from maskbench.runs.imported_json import judge_line
-from maskbench.runs.run_json import About, Audited, Judged, PromptsUsed, Record, judged_settings
+from maskbench.runs.record import About, Audited, Judged, PromptsUsed, Record, judged_settings
+from maskbench.runs.source import judge_line
 from maskbench.runs.store import ON_LOST, PORT_TASK, Store
 from maskbench.scenarios import public_of
 from maskbench.scenarios.row_labels import row_label
@@ -157,7 +157,7 @@ class VerdictSet:
 
     def ended(self, run: OpenRun) -> LastEnd | None:
         """How the last session of it ended, with the command that goes on; None where nobody can know."""
-        about, path = run.record if self.name == VERDICTS else run.record.sets.get(self.name), run.folder.path
+        about, path = run.record if self.name == VERDICTS else run.record.verdict_sets.get(self.name), run.folder.path
         line = resuming(path, run.record) if self.name == VERDICTS else self.command(path)
         return last_end(about.sessions, line, under_way=under_way(path)) if about else None
 
@@ -428,7 +428,7 @@ class OpenRun:
 
     def whole(self) -> list[str]:
         """The names of those verdict sets that are about every scenario, by a judge who is no auditor of another."""
-        partial = {name for name, entry in self.record.sets.items() if entry.second or entry.audit}
+        partial = {name for name, entry in self.record.verdict_sets.items() if entry.second or entry.audit}
         partial |= set(self.of_other_texts())
         return [name for name in names(self.record, self.store) if name not in partial]
 
@@ -440,7 +440,7 @@ class OpenRun:
         """
         others = {
             name: entry.created
-            for name, entry in self.record.sets.items()
+            for name, entry in self.record.verdict_sets.items()
             if form_of(entry.judging).texts != form_of(self.settings.judging).texts
         }
         return sorted(others, key=lambda name: others[name], reverse=True)
@@ -472,7 +472,7 @@ def _stored(run: OpenRun, name: str) -> VerdictSet:
             f"{path} has no verdict set {name!r}. It has {', '.join(known)}. "
             f"To have it judged once more: maskbench judge {path} --judge MODEL --name {name}"
         )
-    about, answered = run.record.sets.get(name), run.store.answered_by(name)
+    about, answered = run.record.verdict_sets.get(name), run.store.answered_by(name)
     source, settings = about or run.record, judged_settings(run.settings, about) if about else run.settings
     binary, numeric = (
         About(model | answered[role])
@@ -617,7 +617,7 @@ def listed(folder: RunFolder) -> list[SetListed]:
             each.settings.judging.judge,
             each.settings.judging.numeric_judge,
             each.protocol,
-            record.sets.get(each.name, record).created,
+            record.verdict_sets.get(each.name, record).created,
             *counts.get(each.name, (0, 0)),
         )
         for each in opened
@@ -635,7 +635,7 @@ def check_name(name: str) -> None:
 
 def names(record: Record, store: Store) -> list[str]:
     """The names of a run's verdict sets, its own first; those that are begun and hold nothing yet among them."""
-    others = {*record.sets, *store.verdict_sets()} - {VERDICTS}
+    others = {*record.verdict_sets, *store.verdict_sets()} - {VERDICTS}
     return [VERDICTS, *sorted(others)]
 
 

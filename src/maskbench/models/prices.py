@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType, structs
+from msgspec import Meta, Struct, structs
 
 from maskbench.errors import UsageError
 from maskbench.models.chat.services import SERVICES
@@ -34,16 +34,14 @@ class Price(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     cached: Dollars | None = None  # input that a cache held; None: as any other input
     write: Dollars | None = None  # input that is put into a cache; None: as any other input
     minimum: int | None = None  # tokens of a beginning before a cache takes it
-    batch: Annotated[float, Meta(gt=0, le=1)] | UnsetType = (
-        UNSET  # share of these prices that a batch costs; unset: all
-    )
+    batch: Annotated[float, Meta(gt=0, le=1)] | None = None  # share of these prices that a batch costs; None: all
     date: str = ""
     source: str = ""
 
     @property
     def batched(self) -> Price:
         """What the tokens of a batch cost: the share that the list gives of each price, or all of it."""
-        share = 1.0 if isinstance(self.batch, UnsetType) else self.batch
+        share = 1.0 if self.batch is None else self.batch
         rates = {name: getattr(self, name) for name in ("input", "output", "cached", "write")}
         return structs.replace(self, **{name: rate * share for name, rate in rates.items() if rate is not None})
 

@@ -33,7 +33,7 @@ from maskbench.plain import one_line
 from maskbench.report.runs_shown import how_held, severity
 from maskbench.report.sections.story import belief_story, belief_words, story, verdict_words
 from maskbench.runs.questions import Asked as AskedWords
-from maskbench.runs.run_json import judged_settings
+from maskbench.runs.record import judged_settings
 from maskbench.scenarios import canonical, is_starter
 from maskbench.settings import Settings
 from maskbench.types import (
@@ -203,7 +203,7 @@ def _judges(run: _Run) -> Iterator[str]:
     """What the verdict sets are called: by their judges, with the set's own name where two have one judge."""
     every = [(run.verdicts.name, run.verdicts.settings)]
     for name in run.others:
-        about = None if name == VERDICTS else run.opened.record.sets.get(name)
+        about = None if name == VERDICTS else run.opened.record.verdict_sets.get(name)
         every.append((name, judged_settings(run.opened.settings, about) if about else run.opened.settings))
     labels = [" and ".join(how.judging.judges) for _, how in every]
     often = Counter(labels)

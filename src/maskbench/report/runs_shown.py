@@ -22,7 +22,7 @@ from maskbench.plain import shortened
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import Result, ScoredRun, read, result_of
 from maskbench.results.summary_json import Summary
-from maskbench.runs.run_json import is_copy
+from maskbench.runs.record import is_copy
 from maskbench.stats.intervals import Estimate, ratio
 from maskbench.types import BinaryVerdict, Item, Judgement, Reply, Scenario, Scored
 

@@ -10,7 +10,7 @@ from msgspec import UnsetType
 from maskbench.method.archetypes import TABLE
 from maskbench.plain import one_line
 from maskbench.results.summary_json import ScenariosShown
-from maskbench.runs.run_json import ArchetypeWords, TakenScenarios
+from maskbench.runs.record import ArchetypeWords, TakenScenarios
 from maskbench.types import Evasion
 
 Taken: TypeAlias = ScenariosShown | TakenScenarios  # a scenario set as a run keeps it, or as a summary shows it

@@ -57,7 +57,7 @@ def source_of(result: Result) -> BeliefsFrom | None:
 
 def asked_anew(source: BeliefsFrom | None) -> str:
     """How many of the shared beliefs came out otherwise where they were asked anew; empty where none was."""
-    if source is None or isinstance(source.anew, UnsetType) or source.anew.value is None:
+    if source is None or source.anew is None or source.anew.value is None:
         return ""
     low, high = (100 * end for end in source.anew.ci95 or (0.0, 1.0))
     return (

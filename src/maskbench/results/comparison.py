@@ -50,8 +50,8 @@ from maskbench.results.summary_json import Split
 from maskbench.runs.drawn_part import completing
 from maskbench.runs.endings import resuming
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.imported_json import UNSAID, asked_again, knows_sampling
-from maskbench.runs.run_json import is_copy
+from maskbench.runs.record import is_copy
+from maskbench.runs.source import UNSAID, asked_again, knows_sampling
 from maskbench.scenarios import Key
 from maskbench.settings import Settings
 from maskbench.stats.paired import LEVEL, holm
@@ -365,7 +365,7 @@ def _measured(arm: ScoredRun) -> dict[str, object]:
 
 def _froms(arm: ScoredRun) -> list[str]:
     """Where a run is imported from, in a sentence; none for one that was measured."""
-    source = arm.record.source
+    source = arm.record.imported
     return [f"{arm.path} is {source.words}."] if source else []
 
 

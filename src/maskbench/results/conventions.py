@@ -28,7 +28,7 @@ from maskbench.results.conventions_json import ConventionFigures, Figure, Gap
 from maskbench.results.further_judging import PLAYED, Further, Lacking, read_further
 from maskbench.results.scored import ScoredRun, read
 from maskbench.runs.drawn_part import completing
-from maskbench.runs.imported_json import UNSAID, asked_again, knows_sampling
+from maskbench.runs.source import UNSAID, asked_again, knows_sampling
 from maskbench.scenarios import hub
 from maskbench.settings import ALLOWED
 from maskbench.stats.intervals import NO_DATA, Estimate, Floats, ratio

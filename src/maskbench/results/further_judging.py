@@ -110,7 +110,7 @@ def _with_reasoning(run: OpenRun, verdicts: str | None) -> str | Lacking:
     if form_of(wanted.settings.judging).sees_reasoning:
         return wanted.name
     others = [each for each in map(run.verdicts, run.of_other_texts()) if form_of(each.settings.judging).sees_reasoning]
-    whole = [each for each in others if each.is_complete() and not run.record.sets[each.name].second]
+    whole = [each for each in others if each.is_complete() and not run.record.verdict_sets[each.name].second]
     if whole:
         return next((each.name for each in whole if each.judges == wanted.judges), whole[0].name)
     if not run.store.has_reasoning():
@@ -130,11 +130,11 @@ def _with_numbers(run: OpenRun, verdicts: str | None) -> str | Lacking:
     wanted = run.verdicts(verdicts)
     if form_of(wanted.settings.judging).numbers_apart or not run.store.has_numbers():
         return wanted.name
-    if wanted.name not in (VERDICTS, *run.record.sets):
+    if wanted.name not in (VERDICTS, *run.record.verdict_sets):
         return Lacking(_TOGETHER)  # a majority is no judge that could be asked
     alike = wanted.settings.having(judge_numbers="apart")
     others = [each for each in map(run.verdicts, run.of_other_texts()) if each.settings == alike]
-    others = [each for each in others if not run.record.sets[each.name].second]
+    others = [each for each in others if not run.record.verdict_sets[each.name].second]
     if whole := [each.name for each in others if each.is_complete()]:
         return whole[0]
     path = str(run.folder.path)
@@ -160,4 +160,4 @@ def _free_name(of: str, run: OpenRun) -> str:
     """A name for the new set that no set of the run has."""
     name = "numbers-apart" if of == VERDICTS else f"{of[:60]}-numbers-apart"
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
-    return next(free for free in names if free not in run.record.sets)
+    return next(free for free in names if free not in run.record.verdict_sets)

@@ -18,7 +18,7 @@ from maskbench.results.leaderboard import Board, GapShown, Row
 from maskbench.results.scaling import ScalingShown
 from maskbench.results.summary_json import Metrics, ScenariosShown
 from maskbench.runs.beliefs_from import BeliefsFrom
-from maskbench.runs.imported_json import ImportedFrom
+from maskbench.runs.source import ImportedFrom
 from maskbench.types import OutcomeName
 
 Cell: TypeAlias = str | float | None  # of a CSV file

@@ -59,8 +59,7 @@ from maskbench.runs.bill import bill_of
 from maskbench.runs.drawn_part import check_all_asked, completing, is_asked_anew
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.questions import billed_sets
-from maskbench.runs.record import with_answers
-from maskbench.runs.run_json import Record, TakenScenarios
+from maskbench.runs.record import Record, TakenScenarios, with_answers
 from maskbench.runs.store import Store
 from maskbench.scenarios import Identity, Key, canonical
 from maskbench.scenarios.row_labels import row_label
@@ -399,7 +398,7 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
     summary.judges = _judges(run, this.rules) if judges else None
     summary.notes += _absent_texts(this.record)
     summary.beliefs_from = this.beliefs_from or UNSET
-    summary.imported = this.record.imported
+    summary.imported = this.record.imported or UNSET
     members = judged.members if isinstance(judged, Ensemble) else (judged,)
     if bill := bill_of(run.store, [*(member.name for member in members), *billed_sets(run.store)]):
         bill.at_least |= summary.usage.subject.at_least

@@ -43,8 +43,8 @@ from maskbench.results.summary_json import (
     Truncated,
 )
 from maskbench.runs.endings import LastEnd, ended_said
-from maskbench.runs.imported_json import asked_again
-from maskbench.runs.run_json import About, TakenScenarios
+from maskbench.runs.record import About, TakenScenarios
+from maskbench.runs.source import asked_again
 from maskbench.settings import Settings
 from maskbench.stats.intervals import NO_DATA, CurvePoint, Estimate
 from maskbench.stats.rate_json import Ends, Rate, ends

@@ -12,10 +12,10 @@ from maskbench.method.chance import Chance
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies
 from maskbench.runs.beliefs_from import BeliefsFrom
-from maskbench.runs.bill_json import Bill
+from maskbench.runs.bill import Bill
 from maskbench.runs.endings import LastEnd
-from maskbench.runs.imported_json import ImportedFrom
-from maskbench.runs.run_json import About, ArchetypeWords
+from maskbench.runs.record import About, ArchetypeWords
+from maskbench.runs.source import ImportedFrom
 from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import Archetype, Call, Cause, Evasion, Json, NoBelief, OutcomeName, Stage
 

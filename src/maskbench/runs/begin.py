@@ -11,18 +11,25 @@ from functools import partial
 from importlib.metadata import version
 from typing import Literal, NamedTuple
 
-from msgspec import UNSET
-
 from maskbench.errors import RunMismatch, RunUnreadable, ScenarioError, UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms.prompts import Prompts
 from maskbench.models.names import Elsewhere
 from maskbench.runs.drawn_part import PART, drawn_part
 from maskbench.runs.folder import RECORD, RunFolder, check_same, complete_by_others
-from maskbench.runs.imported_json import judge_line
 from maskbench.runs.passes import is_finished, passes_of
-from maskbench.runs.record import now
-from maskbench.runs.run_json import About, ArchetypeWords, Judges, Models, PromptsUsed, Record, TakenScenarios
+from maskbench.runs.record import (
+    SCHEMA,
+    About,
+    ArchetypeWords,
+    Judges,
+    Models,
+    PromptsUsed,
+    Record,
+    TakenScenarios,
+    now,
+)
+from maskbench.runs.source import judge_line
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key, Remarks, SetHash, draw, limit, open_set
@@ -239,7 +246,7 @@ def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Take
             store.choose(PART, drawn_part((scenario for scenario, _ in store.scenarios()), settings))
         measured = (scenario for scenario, _ in store.scenarios())
         record = new_record(settings, prompts_used(settings, prompts), measured, settings.design.name, wanted.hash)
-        record.exam = wanted.exam or UNSET
+        record.exam = wanted.exam
         folder.write(RECORD, record)
     except BaseException:
         store.close()
@@ -262,6 +269,7 @@ def new_record(
         if own := scenario.definition:
             brought[own.name] = ArchetypeWords(own.title, own.text)
     return Record(
+        schema=SCHEMA,
         maskbench=version("maskbench"),
         created=now(),
         protocol=protocol_id(settings, prompts.hash),
@@ -274,7 +282,7 @@ def new_record(
             hash=fingerprint,
             measured_hash=measured.hexdigest(),
             n=count,
-            archetypes=brought or UNSET,
+            archetypes=brought,
         ),
         sessions=[],
     )
@@ -284,7 +292,7 @@ def check_not_imported(folder: RunFolder) -> None:
     """Raise RunMismatch where a run that was imported would be asked further."""
     if folder.exists:
         folder.check_texts("nobody can be asked here")
-    if folder.exists and (source := folder.read().source):
+    if folder.exists and (source := folder.read().imported):
         raise RunMismatch(
             f"{folder.path} is {source.words}: its subject answered elsewhere, and is not asked here. To have the "
             f"replies judged, `{judge_line(folder.path)}`. To measure a model, give another --out."

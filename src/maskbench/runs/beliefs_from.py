@@ -7,13 +7,13 @@ import shlex
 from pathlib import Path
 
 import orjson
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
 from maskbench.method.forms import form_of
 from maskbench.runs.fitting import Misfit, fitted
 from maskbench.runs.folder import options_of
 from maskbench.runs.options import IN_FILES
-from maskbench.runs.run_json import About, Record
+from maskbench.runs.record import About, Record
 from maskbench.runs.store import SHARED, Store
 from maskbench.settings import Settings
 from maskbench.stats.rate_json import Rate
@@ -21,7 +21,7 @@ from maskbench.stats.rate_json import Rate
 OPTION = "--beliefs-from"
 
 
-class BeliefsFrom(Struct, frozen=True, kw_only=True):
+class BeliefsFrom(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Whose beliefs a run has: the run that asked for them, and what was taken over from it instead of being asked.
 
     `id` is what all runs have in common that share these beliefs, the one that asked for them among them.
@@ -35,9 +35,7 @@ class BeliefsFrom(Struct, frozen=True, kw_only=True):
     replies: int
     verdicts: int
     failed: int  # of both: they are no more asked for here than the others
-    anew: Rate | UnsetType = (
-        UNSET  # the share of beliefs that came out otherwise where they were asked anew, as a check
-    )
+    anew: Rate | None = None  # the share of beliefs that came out otherwise where they were asked anew, as a check
 
 
 class Source(BeliefsFrom, frozen=True, kw_only=True):

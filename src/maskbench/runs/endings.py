@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from maskbench.runs.imported_json import judge_line
-from maskbench.runs.run_json import Ended, Record, Session
+from maskbench.runs.record import Ended, Record, Session
+from maskbench.runs.source import judge_line
 from maskbench.settings import Budget
 
 _SHOWN = 250  # characters of a reason: the command that goes on stands after it

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import cycle
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
 from maskbench.errors import UsageError
 from maskbench.method.forms.prompts import Prompts
 from maskbench.models.prices import FREE, Price, Tokens, cost
 from maskbench.runs.begin import taken
-from maskbench.runs.bill_json import StagePrices
+from maskbench.runs.bill import StagePrices
 from maskbench.runs.forecast import Load, Plan, plan
 from maskbench.scenarios import draw, limit, open_set
 from maskbench.scenarios.hub import NAME, SIZES, cached
@@ -23,7 +23,7 @@ UNREAD = (0.5, 2.0)  # how far the texts of a set that was not read may be from 
 Range = tuple[float, float]
 
 
-class ModelEstimate(Struct, frozen=True):
+class ModelEstimate(Struct, frozen=True, omit_defaults=True):
     """What one model would be asked and cost, least and most; costs are null where no list has a price.
 
     `at_most` is what it would cost if every answer used all of its --max-tokens, and no call had to be repeated. What
@@ -38,7 +38,7 @@ class ModelEstimate(Struct, frozen=True):
     cost: Range | None
     at_most: float | None
     price: Price | None
-    batched: bool | UnsetType = UNSET
+    batched: bool = False
 
 
 class Estimate(Struct, frozen=True):
@@ -91,14 +91,14 @@ def _model(stage: Stage, model: str, load: Load, price: Price | None, wide: Rang
         None if low is None or high is None else (low, high),
         paid(sizes[1], load.most_output),
         price,
-        batched or UNSET,
+        batched,
     )
 
 
 def _seconds(models: Iterable[ModelEstimate], settings: Settings) -> Range | None:
     """How long the calls take that go to services; None where this machine or a batch sets the pace."""
     models = list(models)
-    if any(each.price == FREE or each.batched is True for each in models):
+    if any(each.price == FREE or each.batched for each in models):
         return None
     low, high = (
         max(

@@ -23,7 +23,7 @@ from msgspec import Struct
 from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable, UsageError
 from maskbench.runs.disk import create, make_folder, read_whole, write_whole
 from maskbench.runs.fitting import MOVING, from_file
-from maskbench.runs.run_json import SCHEMA, Judged, Record, judged_settings, plain_record, record_from
+from maskbench.runs.record import SCHEMA, Judged, Record, judged_settings, plain_record, record_from
 from maskbench.runs.store import Store
 from maskbench.settings import CHECKS, JUDGING, MAY_CHANGE, Settings
 from maskbench.types import Json
@@ -204,7 +204,7 @@ class ExamFolder(RunFolder):
 def is_exam(path: Path) -> bool:
     """Whether a folder holds the exam of a judge; False where nothing in it can be read."""
     try:
-        return ExamFolder(path).read().exam is True
+        return ExamFolder(path).read().exam
     except RunUnreadable:
         return False
 
@@ -333,7 +333,7 @@ def complete_by_others(folder: RunFolder, settings: Settings, prompts_hash: str)
 
 def check_same_judge(folder: RunFolder, name: str, settings: Settings, prompts_hash: str) -> None:
     """Raise RunMismatch, by name, where the verdict set of that name is by another judge than these settings have."""
-    about = folder.read().sets[name]
+    about = folder.read().verdict_sets[name]
     before, now = options_of(judged_settings(settings, about)), options_of(settings)
     for option in now:
         if before[option] != now[option]:

@@ -18,7 +18,7 @@ from maskbench.models.serve.serve_command import ServeCommand, commands
 from maskbench.runs.disk import create, make_folder
 from maskbench.runs.loop import Stopper
 from maskbench.runs.pool import signals
-from maskbench.runs.run_json import ServedBy, Session
+from maskbench.runs.record import ServedBy, Session
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings
 from maskbench.types import Stage

@@ -7,13 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from msgspec import UNSET, to_builtins
+from msgspec import to_builtins
 
 from maskbench.errors import UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.models.prices import FREE, Tokens, cost, own_prices, packaged, price_of, typed
-from maskbench.runs.bill import dollars, fact_of, ledger_of, spent
-from maskbench.runs.bill_json import BillRow, Ledger, StagePrices, part_of
+from maskbench.runs.bill import BillRow, Ledger, StagePrices, dollars, fact_of, ledger_of, part_of, spent
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Budget, Settings
@@ -132,7 +131,7 @@ class Meter:
         self.purse: Purse | None = None  # what several runs may use up together
         self._budget = budget
         self._in_flight = in_flight
-        self._rows = {(row.stage, row.part, row.model, row.batched is True): row for row in ledger.rows}
+        self._rows = {(row.stage, row.part, row.model, row.batched): row for row in ledger.rows}
 
     def heard(self, stage: Stage, model: str, ask: Ask, usage: Usage) -> None:
         """Take in what a client tells of a response to an ask."""
@@ -142,11 +141,20 @@ class Meter:
         """Take in what a response was reported to take, and see whether the limits still hold."""
         key = stage, part_of(call), model, batched
         if (row := self._rows.get(key)) is None:
-            row = self._rows[key] = BillRow(stage=stage, part=key[1], model=model, batched=batched or UNSET)
-            self.ledger.rows.append(row)
-            self.ledger.rows.sort(
-                key=lambda each: (each.stage != "subject", each.part, each.model, each.batched is True)
+            row = self._rows[key] = BillRow(
+                stage,
+                key[1],
+                model,
+                calls=0,
+                unreported=0,
+                input_tokens=0,
+                cached_tokens=0,
+                written_tokens=0,
+                output_tokens=0,
+                batched=batched,
             )
+            self.ledger.rows.append(row)
+            self.ledger.rows.sort(key=lambda each: (each.stage != "subject", each.part, each.model, each.batched))
         row.calls += 1
         row.unreported += usage.input is None or usage.output is None
         row.input_tokens += usage.input or 0
@@ -210,7 +218,7 @@ class Meter:
         assumed = max((measure(*pair, ASSUMED) for pair in models if pair not in told), default=0.0)
         for row in self.ledger.rows:
             live, reported = measure(row.stage, row.model, row.tokens), row.calls - row.unreported
-            amount = measure(row.stage, row.model, row.tokens, batched=row.batched is True)
+            amount = measure(row.stage, row.model, row.tokens, batched=row.batched)
             each = live / reported if reported else measure(row.stage, row.model, ASSUMED)
             total += amount + each * row.unreported
             most = max(most, each)

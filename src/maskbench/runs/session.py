@@ -19,14 +19,13 @@ from maskbench.method.forms.prompts import Prompts
 from maskbench.method.outcomes import Items
 from maskbench.models.names import Elsewhere
 from maskbench.runs.begin import allow_files, spread_over
-from maskbench.runs.bill_json import StagePrices
+from maskbench.runs.bill import StagePrices
 from maskbench.runs.executor import Executor, measuring
 from maskbench.runs.lent_servers import note_servers, served
 from maskbench.runs.live import Gate
 from maskbench.runs.loop import Stopper, run_flow
 from maskbench.runs.meter import known_prices, metering
-from maskbench.runs.record import describe, describe_judges, ending, moved, session
-from maskbench.runs.run_json import About, Session
+from maskbench.runs.record import About, Session, describe, describe_judges, ending, moved, session
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Settings

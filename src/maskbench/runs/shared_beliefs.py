@@ -24,8 +24,7 @@ from maskbench.runs.beliefs_from import OPTION, Source, beliefs_id, source_of
 from maskbench.runs.drawn_part import ANEW_PART, drawn_anew
 from maskbench.runs.endings import resuming
 from maskbench.runs.folder import RunFolder, options_of, shown_value
-from maskbench.runs.record import moved
-from maskbench.runs.run_json import About, Record
+from maskbench.runs.record import About, Record, moved
 from maskbench.runs.store import Keys, Neutral, Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key, canonical

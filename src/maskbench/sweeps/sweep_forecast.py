@@ -17,8 +17,7 @@ from maskbench.models.names import check_judges, check_models
 from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_program
 from maskbench.runs.begin import check_held, wanted
-from maskbench.runs.bill import prices_kept
-from maskbench.runs.bill_json import StagePrices
+from maskbench.runs.bill import StagePrices, prices_kept
 from maskbench.runs.estimate import Estimate, Range, estimate, planned
 from maskbench.runs.folder import RunFolder, check_same_judge
 from maskbench.runs.forecast import Load
@@ -165,7 +164,7 @@ def _refusal(task: Task, environ: Mapping[str, str]) -> str | None:
     try:
         if task.verdicts is None:
             _check_run(folder, task.settings, environ)
-        elif task.verdicts in folder.read().sets:
+        elif task.verdicts in folder.read().verdict_sets:
             settings = judging(folder, task.settings)
             prompts = prompts_of(settings)
             check_same_judge(folder, task.verdicts, settings, prompts.hash)

@@ -123,7 +123,7 @@ def _bases(runs: Mapping[str, Settings], out: Path, without: Collection[str]) ->
     for group in groups.values():
         own = [name for name in group if RunFolder(out / name).exists]
         able = [name for name in (*own, *group) if name not in without]
-        sets = {each: name for name in own for each in RunFolder(out / name).read().sets}
+        sets = {each: name for name in own for each in RunFolder(out / name).read().verdict_sets}
         for name in group:
             base = sets.get(name) or next(iter(able), name)
             bases[name] = name if name in own or (base in without and name not in without) else base

@@ -286,7 +286,7 @@ class _Sweep:
             for other in sources(task, self.tasks)
             if RunFolder(other.folder).exists and other.settings.judging.judge in settings.judging.judges
         ]
-        if known and name not in folder.read().sets:
+        if known and name not in folder.read().verdict_sets:
             take_known(folder, settings, name, known)
         judge(folder, settings, name, self.environ, watcher, self.command, stopper=stopper)
         return result(folder, task.settings.design.rules, name)

@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 from maskbench.interventions.dose.conclusion import Conclusion, Limits
 from maskbench.results.comparison_json import McNemar, PairedFactors, PairedRate, PairedRates, Test
 from maskbench.runs.fitting import fitted
-from maskbench.runs.run_json import plain_record, settings_from
+from maskbench.runs.record import plain_record, settings_from
 from maskbench.settings import MAY_CHANGE, PLACES, Settings
 from maskbench.stats.rate_json import Rate
 from maskbench.types import Json, OutcomeName

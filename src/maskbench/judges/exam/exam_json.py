@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from maskbench.judges.exam.questions import Paper, Sort
 from maskbench.judges.judges_json import JudgeUsage
 from maskbench.judges.verdict_json import VerdictShown
-from maskbench.runs.run_json import About, PromptsUsed
+from maskbench.runs.record import About, PromptsUsed
 from maskbench.settings import Judging
 from maskbench.stats.intervals import Estimate
 from maskbench.stats.rate_json import Ends, Rate

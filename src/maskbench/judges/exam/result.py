@@ -21,7 +21,7 @@ from maskbench.judges.exam.questions import Paper, Question
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms import form_of
 from maskbench.runs.folder import RECORD, ExamFolder
-from maskbench.runs.run_json import Record
+from maskbench.runs.record import Record
 from maskbench.runs.store import Store
 from maskbench.settings import Settings
 
@@ -91,7 +91,7 @@ def stored(path: Path, mark: Callable[[Sequence[Answer]], Marked]) -> Result[Mar
     with closing(folder.store()) as store:
         if not answers(store, paper.questions, 1):
             raise RunUnreadable(f"{path} holds an exam without an answer so far. Take it up again.")
-        return result(folder, store, paper, 1 + sum(name.startswith(_AGAIN) for name in record.sets), mark)
+        return result(folder, store, paper, 1 + sum(name.startswith(_AGAIN) for name in record.verdict_sets), mark)
 
 
 def paper_of(record: Record) -> Paper | None:

@@ -27,7 +27,7 @@ from maskbench.report.format import between, interval, kappa, pair, percent, poi
 from maskbench.report.of_runs import named
 from maskbench.report.runs_shown import Run
 from maskbench.report.words import archetype
-from maskbench.runs.run_json import TakenScenarios
+from maskbench.runs.record import TakenScenarios
 from maskbench.stats.intervals import Estimate
 
 _LEANING = (

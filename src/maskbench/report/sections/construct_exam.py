@@ -23,7 +23,7 @@ from maskbench.report.blocks import Block, Case, Facts, Sentence, Table, Words
 from maskbench.report.format import pair
 from maskbench.report.sections.exam_result import SORTS, TONES, bar, short, wrong_answers
 from maskbench.report.words import cause
-from maskbench.runs.run_json import About, PromptsUsed
+from maskbench.runs.record import About, PromptsUsed
 from maskbench.settings import Judging
 from maskbench.types import ARCHETYPES, Cause, Failure, Judgement
 

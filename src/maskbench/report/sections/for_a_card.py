@@ -15,7 +15,7 @@ from maskbench.report.sections.provenance import NOT_KNOWN, is_told
 from maskbench.report.sections.what_was_run import identity
 from maskbench.results.conventions_json import ConventionFigures
 from maskbench.results.summary_json import Summary
-from maskbench.runs.imported_json import knows_sampling
+from maskbench.runs.source import knows_sampling
 from maskbench.settings import Settings
 
 _RATES = {

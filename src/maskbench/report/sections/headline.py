@@ -39,7 +39,7 @@ from maskbench.report.sections.provenance import imported_note, shared_mark, whe
 from maskbench.results.leaderboard import SIMULATED
 from maskbench.results.summary import left_open
 from maskbench.results.summary_json import Summary
-from maskbench.runs.run_json import About
+from maskbench.runs.record import About
 from maskbench.settings import ALLOWED
 from maskbench.stats.rate_json import known
 from maskbench.types import OutcomeName

@@ -15,8 +15,7 @@ from maskbench.report.of_runs import Scored, named, table
 from maskbench.report.sections.provenance import NOT_KNOWN, is_told
 from maskbench.report.words import QUESTIONS_ASKED
 from maskbench.results.summary_json import Summary
-from maskbench.runs.bill import dollars, spent
-from maskbench.runs.bill_json import Bill, Charge
+from maskbench.runs.bill import Bill, Charge, dollars, spent
 from maskbench.runs.estimate import SECONDS, Estimate, ModelEstimate, Range
 from maskbench.settings import Settings
 
@@ -48,7 +47,7 @@ def estimated(estimate: Estimate, settings: Settings) -> Iterator[Block]:
             f"{settings.design.scenarios} was not read: its scenarios are counted, and the starter set's texts stand "
             "for theirs, which may be half as long or twice."
         )
-    if batched := [each for each in estimate.models if each.batched is True]:
+    if batched := [each for each in estimate.models if each.batched]:
         yield from _in_batches(batched)
         if settings.design.estimate == "lie":
             yield (
@@ -66,7 +65,7 @@ def estimated(estimate: Estimate, settings: Settings) -> Iterator[Block]:
 def _in_batches(models: Sequence[ModelEstimate]) -> Iterator[str]:
     """What batches cost and how long they may take, in words."""
     for each in models:
-        share = each.price.batch if each.price and not isinstance(each.price.batch, UnsetType) else None
+        share = each.price.batch if each.price else None
         known = "is not in the price list, so that the full one is counted" if share is None else f"is {share:g} of it"
         yield (
             f"The {each.stage} {one_line(each.model)} is asked in batches: their price {known}, and a batch may take "
@@ -103,7 +102,7 @@ def _charged(charge: Charge) -> tuple[str, ...]:
     money = "no price" if charge.cost is None else dollars(charge.cost)
     cached = f"{charge.cached_tokens:,}"
     counts = (f"{charge.calls:,}", f"{charge.input_tokens:,}", cached, f"{charge.output_tokens:,}")
-    batched = ", in batches" if charge.batched is True else ""
+    batched = ", in batches" if charge.batched else ""
     part = QUESTIONS_ASKED if charge.part == "construct" else charge.part
     return (f"{charge.stage}, {part}{batched}", one_line(charge.model), *counts, money)
 

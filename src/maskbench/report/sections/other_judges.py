@@ -57,7 +57,7 @@ def verdict_sets(sets: Sequence[SetListed]) -> Sentence:
 
 def _others(run: Run) -> Iterator[Sentence]:
     """What the run has that this page is not about, with the command that shows it."""
-    here, sets = run.scored.verdicts, run.scored.record.sets
+    here, sets = run.scored.verdicts, run.scored.record.verdict_sets
     if run.summary.judges:
         text = f"This page is by the verdict set {one_line(here, 80)}. By another one: "
         yield Sentence((text, _command(run, "NAME")))

@@ -10,7 +10,7 @@ from maskbench.plain import one_line
 from maskbench.results.common_beliefs import SHARED, asked_anew
 from maskbench.results.comparison_json import Pairing
 from maskbench.results.summary_json import Summary
-from maskbench.runs.imported_json import NOBODY, UNSAID
+from maskbench.runs.source import NOBODY, UNSAID
 
 NOT_MEASURED = "shared, not measured"
 
@@ -20,7 +20,7 @@ def whose_beliefs(summary: Summary) -> str:
     source = summary.beliefs_from
     if isinstance(source, UnsetType):
         return ""
-    asked = "" if isinstance(source.anew, UnsetType) else " but to check"
+    asked = "" if source.anew is None else " but to check"
     return (
         f"Nothing was asked neutrally here{asked}: the beliefs are those of {one_line(source.run, 80)} "
         f"({one_line(source.subject, 80)}). P(no belief) and accuracy are {NOT_MEASURED}. {asked_anew(source)}".rstrip()

@@ -13,8 +13,8 @@ from maskbench.report.sections.provenance import NOT_KNOWN, knows_judging, where
 from maskbench.results.leaderboard import PUBLIC, is_public
 from maskbench.results.summary_json import ScenariosShown, Summary
 from maskbench.runs.cluster_places import read_nodes
-from maskbench.runs.imported_json import knows_sampling
-from maskbench.runs.run_json import About
+from maskbench.runs.record import About
+from maskbench.runs.source import knows_sampling
 from maskbench.types import Sampling
 
 _MACHINES = 8  # of a cluster, that are named
