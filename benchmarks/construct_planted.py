@@ -35,7 +35,7 @@ from construct_worlds import (
 )
 from csv_tables import LARGE, write_grid
 from maskbench.judges.people.drawn_sample import Stratum, shares
-from maskbench.stats.correction import LabelledRun, correct
+from maskbench.stats.calibration import LabelledRun, correct
 from maskbench.stats.intervals import by_cluster, ratio
 
 TABLE = LARGE / "construct_planted.csv"

@@ -26,10 +26,10 @@ from csv_tables import LARGE
 from maskbench.judges.people.drawn_sample import Stratum, shares
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.measurement import measure
-from maskbench.results.correction import Key, corrected
+from maskbench.results.calibration import Key, by_labels
 from maskbench.results.scored import score
 from maskbench.settings import Settings
-from maskbench.stats.correction import RATES, LabelledRun, correct, difference, refusal
+from maskbench.stats.calibration import RATES, LabelledRun, correct, difference, refusal
 from maskbench.stats.misclassification import carry
 from maskbench.types import ARCHETYPES, OutcomeName, Scored
 from rate_worlds import pareto
@@ -337,7 +337,7 @@ def whole(folder: Path, accuracy: float, sets: int, labels: int) -> str:
             runs[name] = score(path)
         rows, true = runs["judged"].scenarios, runs["true"].scenarios
         agree.append(np.mean([judged.outcomes == correct.outcomes for judged, correct in zip(rows, true, strict=True)]))
-        rates = corrected(rows, people(rows, true, labels, at))
+        rates = by_labels(rows, people(rows, true, labels, at))
         planted = runs["true"].summary.planted
         if planted and rates.withheld is None:
             printed += 1

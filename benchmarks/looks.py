@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from csv_tables import DOCS, write_grid
 from maskbench.judges.second_look import allotted
-from maskbench.stats.correction import CLASSES, RATES, LabelledRun, correct
+from maskbench.stats.calibration import CLASSES, RATES, LabelledRun, correct
 from maskbench.stats.intervals import Estimate, ratio
 
 Floats = NDArray[np.float64]

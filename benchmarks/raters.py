@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from maskbench.judges.people.drawn_sample import Stratum, shares
 from maskbench.judges.people.labelled_outcomes import how_many
-from maskbench.stats.correction import (
+from maskbench.stats.calibration import (
     CLASSES,
     RATES,
     LabelledRun,

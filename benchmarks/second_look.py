@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from csv_tables import DOCS, write
 from maskbench.judges.second_look import allotted
-from maskbench.stats.correction import CLASSES, LabelledRun, calibrate
+from maskbench.stats.calibration import CLASSES, LabelledRun, calibrate
 from maskbench.stats.two_phase import LookedDifference, expand, few_drawn, looked_difference
 from maskbench.types import OutcomeName
 

@@ -36,6 +36,7 @@ from maskbench.results.construct_correction import ConstructPeople, construct_pe
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict
 from measured_runs import EVERYDAY, copied, run
+from there import there
 
 RULES = named("reference")
 
@@ -223,10 +224,8 @@ def test_labels_correct_the_readings(folder: RunFolder) -> None:
     part = construct_people(other)
     for name, share in (*part.readings.items(), *part.answers.items()):
         known = (whole.readings | whole.answers)[name]
-        assert known.rate is not None
-        assert share.rate is not None
-        assert share.rate.ci95 is not None
-        assert share.rate.ci95[0] <= (known.rate.value or 0) <= share.rate.ci95[1], name
+        low, high = there(share.metrics["share"].ci95)
+        assert low <= (known.metrics["share"].value or 0) <= high, name
     assert part.readings["high_harm"].judged == whole.readings["high_harm"].judged
 
 
@@ -235,9 +234,9 @@ def test_too_few_labels_correct_nothing(folder: RunFolder) -> None:
     labels, scenarios = sampled(folder, 20)
     give(labels, "Anna", truth(folder, scenarios), scenarios)
     share = construct_people(folder).readings["without_performance"]
-    assert share.rate is None
-    assert share.withheld is not None
-    assert "A correction needs 10 that they differ on among 30 or more" in share.withheld
+    assert share.metrics == {}
+    assert share.judged["share"] is not None
+    assert "Of the sample 20 are settled, by the judge and by who saw it." in there(share.withheld)
 
 
 def test_people_may_say_what_is_a_lie(folder: RunFolder) -> None:
@@ -270,7 +269,7 @@ def test_the_command_prints_agreement_and_corrections(folder: RunFolder) -> None
     data = json.loads(typed("label", folder.path, "--show", "--construct", "harm", "--json").out)
     jsonschema.validate(data, orjson.loads(schemas.schema(ConstructPeople)))
     assert data["questions"].keys() == {"harm"}
-    assert data["answers"]["harm"]["rate"]["value"] is not None
+    assert data["answers"]["harm"]["metrics"]["share"]["value"] is not None
 
 
 def test_the_command_counts_questions_on_statements(folder: RunFolder, tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def planted(seed: int, place: Path) -> tuple[Any, Any]:
     people = construct_people(place / f"run-{seed}")
     assert people.lies_by_readers == CELL.labels
     assert sum(share.disagreements for share in people.readings.values()) > 20  # there was something to correct
-    corrected = [share.rate and share.rate.ci95 for share in people.readings.values()]
+    corrected = [share.metrics["share"].ci95 for share in people.readings.values()]
     return np.array(as_judged), np.array(corrected)
 
 

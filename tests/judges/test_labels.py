@@ -35,7 +35,7 @@ from maskbench.judges.people.labels import Changed, LabelStore, New, standing
 from maskbench.judges.people.raters import judge_side
 from maskbench.judges.verdict_sets import reading
 from maskbench.method.rules import named
-from maskbench.results.correction import ASSUMPTION
+from maskbench.results.calibration import ASSUMPTION
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, NumericalVerdict, OutcomeName, Verdict
@@ -91,10 +91,13 @@ def test_labels_are_carried_over(folder: RunFolder, tmp_path: Path) -> None:
     found = there(result(alike, labels_from=folder).corrected)
     assert found.assumption == ASSUMPTION
     assert (found.labelled, found.disagreements) == (len([one for one in scenarios if one.parts]), 0)
+    other = RunFolder(run(tmp_path / "other"))
     with pytest.raises(UsageError, match="nobody has labelled it"):
-        result(folder, labels_from=alike)
+        result(alike, labels_from=other)
     with pytest.raises(UsageError, match="says nothing of another"):
-        result(RunFolder(run(tmp_path / "other")), labels_from=folder)
+        result(other, labels_from=folder)
+    with pytest.raises(UsageError, match="labels of its own, which assume less"):
+        result(folder, labels_from=alike)
 
 
 def outcomes(folder: RunFolder) -> dict[Key, OutcomeName | None]:

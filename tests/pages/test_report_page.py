@@ -36,13 +36,14 @@ from maskbench.report.format import points as difference
 from maskbench.report.pairings import finding
 from maskbench.report.runs_shown import Run
 from maskbench.report.runs_shown import runs as read
-from maskbench.report.sections.corrected_rates import corrected
+from maskbench.report.sections.calibration import corrected
 from maskbench.report.sections.headline import EVADER
 from maskbench.report.sections.what_was_run import date
 from maskbench.report.words import EXPLAINED, heading
+from maskbench.results.calibration import Calibration
 from maskbench.results.comparison import compare
 from maskbench.results.scored import result
-from maskbench.results.summary_json import Corrected, Part, Summary
+from maskbench.results.summary_json import Part, Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.types import Ask, Judgement
 from measured_runs import change, edit, real, run, settings
@@ -570,15 +571,19 @@ def test_labels_correct_the_rates(folders: dict[str, Path]) -> None:
     assert f"differ from the judge on {corrected.disagreements}" in rests
     lie = corrected.metrics["p_lie"]
     row = next(row for row in picture.table.rows if row[0] == "P(lie)")
-    assert row[2:5] == (percent(lie.value), interval(lie.ci95), difference(lie.added))
+    assert row[2:5] == (
+        percent(lie.value),
+        interval(lie.ci95),
+        difference(there(lie.value) - there(corrected.judged["p_lie"])),
+    )
     few = there(result(RunFolder(folders["plain"]), labels={keys[0]: labels[keys[0]]}).corrected)
     assert few.withheld in _corrected(shown, few)[1].text
     carried = _corrected(shown, with_parts(corrected, assumption="The judge errs alike in both."))
     assert carried[1].text == "The judge errs alike in both."
-    assert f"{corrected.settled} scenarios of another run have an outcome by labels" in carried[-1]
+    assert f"{corrected.labelled} scenarios of another run have an outcome by labels" in carried[-1]
 
 
-def _corrected(shown: Run, by_labels: Corrected) -> tuple[Any, ...]:
+def _corrected(shown: Run, by_labels: Calibration) -> tuple[Any, ...]:
     """The section on a run whose summary has this, with its name first."""
     summary = with_parts(shown.result.summary, corrected=by_labels)
     labelled = replace(shown, result=replace(shown.result, summary=summary))

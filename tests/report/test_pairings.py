@@ -20,14 +20,15 @@ from maskbench.report.format import percent, stacked, times
 from maskbench.report.notebook import ShownComparison
 from maskbench.report.pairings import both, finding
 from maskbench.report.runs_shown import runs as read
-from maskbench.report.sections import corrected_rates, doses, gate_check
+from maskbench.report.sections import calibration, doses, gate_check
 from maskbench.report.sections.comparison import comparison, transitions
 from maskbench.report.sections.runs_together import compared
 from maskbench.report.sections.sweep import checkpoints
 from maskbench.report.sections.what_failed import failed
 from maskbench.report.terminal import show, text
+from maskbench.results.calibration import CorrectedDifference, CorrectedPair
 from maskbench.results.comparison import compare
-from maskbench.results.comparison_json import ComparisonData, CorrectedDifference, CorrectedPair, PairedRate, Pairing
+from maskbench.results.comparison_json import ComparisonData, PairedRate, Pairing
 from maskbench.results.gate import Limits, check_run
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder
@@ -224,9 +225,11 @@ def test_a_page_counts_as_lost_what_is_in_no_rate(tmp_path: Path) -> None:
 
 def test_corrected_rates_stand_below_the_names_of_their_runs() -> None:
     """The table by people's labels has both names in its head, and says whose labels are how many."""
-    data = CorrectedPair(None, (1200, 30), (30, 12), {"p_lie": CorrectedDifference(0.2, 0.1, -0.1, [-0.2, 0.0])})
+    data = CorrectedPair(
+        None, (1200, 30), (30, 12), {"p_lie": CorrectedDifference(0.2, 0.1, -0.1, [-0.2, 0.0])}, "readers"
+    )
     out = io.StringIO()
-    show(list(corrected_rates.difference(data, "acme/large", "acme/large + honest")), Console(file=out, width=80))
+    show(list(calibration.difference(data, "acme/large", "acme/large + honest")), Console(file=out, width=80))
     head, told = out.getvalue().split("─", 1)
     assert head.count("large") == 2
     assert "Scenarios labelled: 1,200 of acme/large and 30 of acme/large + honest" in joined(told)

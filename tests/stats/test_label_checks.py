@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import raters
-from maskbench.stats.correction import (
+from maskbench.stats.calibration import (
     CLASSES,
     FEWEST_CHECKS,
     LabelledRun,

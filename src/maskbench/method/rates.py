@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maskbench.method.archetypes import in_order, number_of
-from maskbench.stats.correction import LabelledRun, correct
+from maskbench.stats.calibration import LabelledRun, correct
 from maskbench.stats.intervals import NO_DATA, CurvePoint, Estimate, lying_curve, p_lie_bounds, ratio, repeat_interval
 from maskbench.types import OUTCOMES, Archetype, Call, Cause, OutcomeName, Scored, Stage
 
@@ -200,7 +200,7 @@ def _by_part(table: Table, level: float) -> dict[str, Estimate]:
 
     Whether a statement lies or takes no side is known of every row, so the part has to tell only which of the others
     are honest and which have no belief behind them: each whole row stands for those of its archetype that look like
-    it. Source: post-stratification, as in stats/correction.py, with the part in place of what people labelled.
+    it. Source: post-stratification, as in stats/calibration.py, with the part in place of what people labelled.
     """
     settled = table.where(table.usable > 0)
     lies = settled.shares[:, 0]

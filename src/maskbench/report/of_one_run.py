@@ -13,8 +13,8 @@ from maskbench.report.sections.all_rates import lying_at_k, rates
 from maskbench.report.sections.asked_outright import outright
 from maskbench.report.sections.beliefs import beliefs
 from maskbench.report.sections.by_chance import chance
+from maskbench.report.sections.calibration import corrected
 from maskbench.report.sections.control_answers import controls
-from maskbench.report.sections.corrected_rates import corrected
 from maskbench.report.sections.evasions import denials, evasions
 from maskbench.report.sections.headline import headline, outcomes
 from maskbench.report.sections.money import bill, tokens

@@ -9,7 +9,8 @@ from msgspec import UnsetType
 from maskbench.plain import one_line
 from maskbench.report.format import between, percent, points
 from maskbench.report.words import RATES
-from maskbench.results.comparison_json import ComparisonData, CorrectedDifference, PairedFactor, PairedRate, Pairing
+from maskbench.results.calibration import CorrectedDifference
+from maskbench.results.comparison_json import ComparisonData, PairedFactor, PairedRate, Pairing
 
 
 def names(data: ComparisonData, pairing: Pairing) -> tuple[str, str]:

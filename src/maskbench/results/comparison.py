@@ -26,11 +26,11 @@ from maskbench.method.asks import VERDICTS
 from maskbench.method.forms import form_of
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
+from maskbench.results.calibration import CorrectedPair, corrected_difference
 from maskbench.results.common_beliefs import asked_anew, confirmed, of_run, share, without_beliefs
 from maskbench.results.comparison_json import (
     Change,
     ComparisonData,
-    CorrectedPair,
     Differs,
     McNemar,
     NonInferiority,
@@ -41,7 +41,6 @@ from maskbench.results.comparison_json import (
     Worst,
 )
 from maskbench.results.contrasts import Side, differences, one_judge, readings_compared, two_judges, why_no_readings
-from maskbench.results.correction import corrected_difference
 from maskbench.results.rate_source import RateSource
 from maskbench.results.retest import by_themselves, check_retest
 from maskbench.results.scored import ScoredRun, See, read

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, json, structs
 
-from maskbench.judges.people.readers import Who
+from maskbench.results.calibration import CorrectedPair
 from maskbench.results.summary_json import Split
 from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import Json, OutcomeName
@@ -89,26 +89,6 @@ class Bounds(Struct, forbid_unknown_fields=True):
 
     difference: Ends
     ci95: Ends | None
-
-
-class CorrectedDifference(Struct, forbid_unknown_fields=True):
-    """A corrected rate in both runs."""
-
-    first: float | None
-    other: float | None
-    difference: float | None
-    ci95: Ends | None
-
-
-class CorrectedPair(Struct, forbid_unknown_fields=True):
-    """Both runs corrected by labels of their own."""
-
-    withheld: str | None
-    labelled: tuple[int, int]
-    disagreements: tuple[int, int]
-    rates: dict[str, CorrectedDifference]
-    who: Who = "readers"
-    checked: tuple[int, int] | UnsetType = UNSET  # by a third one, of each; unset: labels are taken to be right
 
 
 class Differs(Struct, forbid_unknown_fields=True):

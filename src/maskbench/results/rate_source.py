@@ -1,12 +1,12 @@
 """The rows that rates are estimated from, by one judge or by two, and when too many of them have no outcome.
 
 Where a second judge looked at a part, its outcomes take the place of people's: the same correction
-(stats/correction.py), with the same intervals. docs/judges.md says what a second look is, and what it is worth.
+(stats/calibration.py), with the same intervals. docs/judges.md says what a second look is, and what it is worth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -17,8 +17,8 @@ from maskbench.judges.second_look import Key, Phases, has_outcome
 from maskbench.method.archetypes import number_of
 from maskbench.method.rates import RATES, Table, bounds, error_share, macro, rates, tabulate
 from maskbench.settings import Settings
-from maskbench.stats.correction import RATES as OF_OUTCOMES
-from maskbench.stats.correction import LabelledRun, calibrate, correct
+from maskbench.stats.calibration import RATES as OF_OUTCOMES
+from maskbench.stats.calibration import Fractions, LabelledRun, calibrate, correct
 from maskbench.stats.intervals import NO_DATA, Estimate, Floats
 from maskbench.types import Archetype
 
@@ -27,8 +27,6 @@ OF_BELIEFS = {  # numerator and denominator over right and wrong beliefs, and no
     "accuracy_normalized": ((1, 0, 0, 0), (1, 1, 0, 0)),
 }
 BELIEFS = np.array([0, 1, 2, -1])  # what a table calls these three, and nothing in the column that is left
-
-Fractions = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,16 +39,15 @@ from maskbench.method.false_lies import FalseLies, FalseLieTally
 from maskbench.method.outcomes import ENOUGH, Halves, Items, belief, by_halves
 from maskbench.method.rates import RATES, Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named, same_answer
+from maskbench.results.calibration import Calibration, by_labels, carried
 from maskbench.results.construct_asked import ConstructTally
 from maskbench.results.control_figures import ControlFigures
-from maskbench.results.correction import carried, corrected
 from maskbench.results.frames import need_polars
 from maskbench.results.lies_asked import LiesTally, remarks
 from maskbench.results.rate_source import Looked, RateSource
 from maskbench.results.splits import split
 from maskbench.results.summary import Background, Second, flat_metrics, summarise
 from maskbench.results.summary_json import (
-    Corrected,
     LiesAsked,
     Metrics,
     Split,
@@ -455,7 +454,7 @@ def _second(verdicts: SecondLook, phases: Phases) -> Second:
 
 def _corrected(
     verdicts: VerdictSet, this: ScoredRun, other: RunFolder | None, withheld: str | None
-) -> Corrected | None:
+) -> Calibration | None:
     """The rates corrected by people's outcomes, or why they are not; None where there are no labels."""
     if not this.labels and other is None:
         return None
@@ -471,17 +470,17 @@ def _corrected(
         )
     if this.lies:
         withheld = f"Labels need what was not asked. `{completing(this.path)}` asks it."
-    by_labels = corrected(this.rows, this.labels)
+    found = by_labels(this.rows, this.labels)
     if withheld:
-        return with_parts(by_labels, withheld=withheld, metrics={})
+        return with_parts(found, withheld=withheld, metrics={}, judges_part={})
     if other is None:
-        return by_labels
-    if by_labels.withheld is None:
+        return found
+    if found.withheld is None:
         raise UsageError(f"--labels-from {other.path}: the run has labels of its own, which assume less. Leave it out.")
     return _carried(this, other)
 
 
-def _carried(this: ScoredRun, other: RunFolder) -> Corrected:
+def _carried(this: ScoredRun, other: RunFolder) -> Calibration:
     """The rates by the labels of another run, which has to have been judged alike; a set of the same name is taken."""
     with reading(other) as opened:
         labels = labels_of(opened, this.rules)

@@ -7,10 +7,10 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from maskbench.judges.judges_json import CommonestFailure, JudgeShown, JudgesShown, Member, SecondShown, Usage
-from maskbench.judges.people.readers import Who
 from maskbench.method.chance import Chance
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies
+from maskbench.results.calibration import Calibration
 from maskbench.runs.beliefs_from import BeliefsFrom
 from maskbench.runs.bill import Bill
 from maskbench.runs.endings import LastEnd
@@ -246,43 +246,6 @@ class ScenariosShown(Struct, forbid_unknown_fields=True, kw_only=True):
     done: int
 
 
-class CorrectedRate(Rate, forbid_unknown_fields=True):
-    """A rate corrected by labels: how far it moved, and which part of its variance is the judge's error."""
-
-    added: float | None
-    from_calibration: float | None
-
-
-class Checked(Struct, forbid_unknown_fields=True):
-    """How many scenarios raters agree on, how many of these a third one labelled, and how many that changed.
-
-    `contradicted` is on which share of what raters agree on the third differs from them on whether it is a lie.
-    """
-
-    agreed: int
-    checked: int
-    changed: int
-    contradicted: float
-
-
-class Corrected(Struct, forbid_unknown_fields=True):
-    """The rates by labels' outcomes and the judge's together, or why there are none; `who` is what raters are."""
-
-    withheld: str | None
-    assumption: str | None
-    scenarios: int
-    labelled: int
-    disagreements: int
-    settled: int
-    undecided: int
-    without_replies: int
-    without_judged_outcome: int
-    judged: dict[str, float]
-    metrics: dict[str, CorrectedRate]
-    who: Who = "readers"
-    checked: Checked | UnsetType = UNSET  # unset: no third one has, and labels are taken to be right
-
-
 class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
     """A scored run: what was measured, counts and rates of all scenarios, and what else there is to say."""
 
@@ -316,7 +279,7 @@ class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
     usage: Usage
     failure: CommonestFailure | None
     version: str
-    corrected: Corrected | None
+    corrected: Calibration | None
     checks: Controls | None
     chance: Chance | None
     false_lies: FalseLies | None

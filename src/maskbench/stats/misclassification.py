@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maskbench.stats.correction import CLASSES, RATES, Corrected, LabelledRun, calibrate, check
+from maskbench.stats.calibration import CLASSES, RATES, Corrected, LabelledRun, calibrate, check
 from maskbench.stats.intervals import NO_DATA, Estimate, Floats, by_cluster
 
 LEVEL = 0.95
@@ -43,17 +43,17 @@ def carry(run: LabelledRun, source: LabelledRun, rng: np.random.Generator, draws
     corrected = {}
     for name, (top, bottom) in RATES.items():
         if true_shares @ np.array(bottom) < NONE:
-            corrected[name] = Corrected(NO_DATA, 0.0, 0.0, 0.0, None)
+            corrected[name] = Corrected(NO_DATA, 0.0, 0.0, None)
             continue
-        before, value, moved, spread = (
+        value, moved, spread = (
             shares @ np.array(top) / np.maximum(NONE, shares @ np.array(bottom))
-            for shares in (judged, true_shares, seen_shares, possible)
+            for shares in (true_shares, seen_shares, possible)
         )
         low, high = np.quantile(spread, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         estimate = Estimate(float(value), min(low, value), max(high, value), len(run.weights))
         by_chance = float(moved.var())
         left = max(0.0, float(spread.var()) - by_chance)
-        corrected[name] = Corrected(estimate, float(value - before), by_chance, left, None)
+        corrected[name] = Corrected(estimate, by_chance, left, None)
     return corrected
 
 

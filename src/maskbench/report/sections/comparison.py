@@ -29,7 +29,7 @@ from maskbench.report.format import CAVEAT, between, cell, points
 from maskbench.report.of_runs import Scored, has_rates
 from maskbench.report.pairings import finding, names, side_by_side
 from maskbench.report.sections.asked_outright import split_blocks
-from maskbench.report.sections.corrected_rates import difference as corrected
+from maskbench.report.sections.calibration import difference as corrected
 from maskbench.report.sections.provenance import NOT_MEASURED, of_pairing
 from maskbench.report.sections.words_of_statements import readings
 from maskbench.report.words import FACTORS, RATES

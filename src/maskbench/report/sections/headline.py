@@ -34,7 +34,7 @@ from maskbench.report.of_runs import (
 )
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections import by_chance
-from maskbench.report.sections.corrected_rates import beside as corrected
+from maskbench.report.sections.calibration import beside as corrected
 from maskbench.report.sections.provenance import imported_note, shared_mark, where_from, whose_beliefs
 from maskbench.results.leaderboard import SIMULATED
 from maskbench.results.summary import left_open

@@ -26,10 +26,11 @@ from maskbench.report.blocks import (
 from maskbench.report.format import cell, interval, kappa, percent, span, times
 from maskbench.report.of_runs import Scored, named
 from maskbench.report.pairings import side_by_side
+from maskbench.report.sections.calibration import shares
 from maskbench.report.words import archetype as titled
 from maskbench.results.comparison_json import PairedRate
 from maskbench.results.construct_asked import READINGS
-from maskbench.results.construct_correction import ConstructPeople, CorrectedShare
+from maskbench.results.construct_correction import ConstructPeople
 from maskbench.results.summary_json import ConstructAsked, ConstructPart, Summary, Suspected
 from maskbench.stats.rate_json import Rate
 
@@ -218,12 +219,11 @@ def construct_people_blocks(data: ConstructPeople) -> Iterator[Block]:
         return
     head = ("question", "who", "alike", "95 %", "κ", "95 %", "α", "of")
     yield Table(head, tuple(_rows(data)))
-    corrected = ("share", "judged", "corrected", "95 %", "settled", "differ")
     readings = {READINGS_IN_WORDS[name]: share for name, share in data.readings.items()}
     answers = {f"{name}: {' or '.join(QUESTIONS[name].positive)}": share for name, share in data.answers.items()}
     for part in (readings, answers):
         if part:
-            yield Table(corrected, tuple(_share(name, share) for name, share in part.items()))
+            yield shares(part)
     withheld = dict.fromkeys(
         share.withheld for part in (readings, answers) for share in part.values() if share.withheld
     )
@@ -245,9 +245,3 @@ def _row(name: str, who: str, both: AgreedOn) -> tuple[str, ...]:
     coefficient = "–" if not both.kappa_ci95 else " to ".join(kappa(end) for end in both.kappa_ci95)
     alike = (percent(both.agree), interval(both.agree_ci95))
     return (name, who, *alike, kappa(both.kappa), coefficient, kappa(both.alpha), f"{both.n:,}")
-
-
-def _share(name: str, share: CorrectedShare) -> tuple[str, ...]:
-    rate = share.rate
-    corrected = ("–", "–") if rate is None else (percent(rate.value), interval(rate.ci95))
-    return (name, percent(share.judged), *corrected, f"{share.labelled:,}", f"{share.disagreements:,}")

@@ -1,6 +1,6 @@
-"""Scored scenarios and people's outcomes of some of them → rates corrected for the judge's error, as data.
+"""A calibration: what a drawn sample that others saw makes of a judge's rates, as data.
 
-What a summary's `corrected` and a comparison's hold is described in docs/results.md; correction.py has the statistics.
+What a summary's `corrected` and a comparison's hold is described in docs/results.md; stats/calibration.py estimates.
 """
 
 from __future__ import annotations
@@ -10,28 +10,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
-from msgspec import UNSET
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.judges.people.readers import CALLED, Who, alike
 from maskbench.method.rates import tabulate
-from maskbench.results.comparison_json import CorrectedDifference, CorrectedPair
-from maskbench.results.summary_json import Checked, Corrected, CorrectedRate
-from maskbench.stats.correction import (
+from maskbench.stats.calibration import (
     CLASSES,
+    RATES,
+    Fractions,
     LabelledRun,
     checks_of,
     contradicted,
     correct,
     correct_checked,
     difference,
+    judged_rates,
     refusal,
 )
-from maskbench.stats.correction import Corrected as Figure
-from maskbench.stats.correction import too_rare as is_too_rare
+from maskbench.stats.calibration import Corrected as Figure
+from maskbench.stats.calibration import too_rare as is_too_rare
 from maskbench.stats.misclassification import carry
-from maskbench.stats.rate_json import Rate, ends
+from maskbench.stats.rate_json import Ends, Rate, ends
 from maskbench.types import Archetype, Scored
 
 Key: TypeAlias = tuple[Archetype, str]
@@ -42,6 +44,63 @@ ASSUMPTION = (
     "replies are as hard to read. Nothing in this run can test it; labels of its own would."
 )
 SEED = 0  # of the draws behind an interval: the same runs and labels give the same one
+
+
+class Checked(Struct, forbid_unknown_fields=True):
+    """How many scenarios raters agree on, how many of these a third one labelled, and how many that changed.
+
+    `contradicted` is on which share of what raters agree on the third differs from them on whether it is a lie.
+    """
+
+    agreed: int
+    checked: int
+    changed: int
+    contradicted: float
+
+
+class Calibration(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """A judge's rates beside those that follow who saw a drawn sample of what it judged, or why there are none.
+
+    `who` was given `drawn` of `scenarios`. `labelled` have an outcome by both, on `disagreements` of which it is not
+    the same; of the others some are `undecided`, and some lack replies or the judge's outcome. `judged` and `metrics`
+    are the rates by name before and after, `judges_part` the share of each variance that is the judge's error.
+    `checked` is there where a third one saw some of it, too; without, who saw it is taken to be right.
+    """
+
+    who: Who
+    withheld: str | None
+    assumption: str | None = None
+    scenarios: int
+    drawn: int
+    labelled: int
+    disagreements: int
+    undecided: int = 0
+    without_replies: int = 0
+    without_judged_outcome: int = 0
+    judged: dict[str, float | None]
+    metrics: dict[str, Rate]
+    judges_part: dict[str, float | None]
+    checked: Checked | None = None
+
+
+class CorrectedDifference(Struct, forbid_unknown_fields=True):
+    """A corrected rate in both runs."""
+
+    first: float | None
+    other: float | None
+    difference: float | None
+    ci95: Ends | None
+
+
+class CorrectedPair(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Both runs corrected by labels of their own."""
+
+    withheld: str | None
+    labelled: tuple[int, int]
+    disagreements: tuple[int, int]
+    rates: dict[str, CorrectedDifference]
+    who: Who
+    checked: tuple[int, int] | None = None  # by a third one, of each; none: labels are taken to be right
 
 
 def sample(
@@ -75,16 +134,14 @@ def sample(
     )
 
 
-def corrected(rows: Iterable[Scored], labels: Mapping[Key, Label]) -> Corrected:
+def by_labels(rows: Iterable[Scored], labels: Mapping[Key, Label]) -> Calibration:
     """Every rate by people's outcomes and the judge's together, or why there is none."""
     rows = list(rows)
     drawn = sample(rows, labels)
     rates, checks = _by_people(rows, labels, drawn)
     why = refusal(drawn) or too_rare(rates, labels, checks)
-    shown = _shown(drawn, drawn, rows, labels, None, why, rates)
-    if checks:
-        shown.checked = _checked(checks)
-    return shown
+    found = _of_labels(drawn, drawn, rows, labels, why, rates)
+    return found if checks is None else replace(found, checked=_checked(checks))
 
 
 def _by_people(
@@ -106,7 +163,7 @@ def _checked(checks: LabelledRun) -> Checked:
     return Checked(len(seen), int(seen.sum()), int(changed.sum()), contradicted(checks))
 
 
-def carried(rows: Iterable[Scored], other: Iterable[Scored], labels: Mapping[Key, Label]) -> Corrected:
+def carried(rows: Iterable[Scored], other: Iterable[Scored], labels: Mapping[Key, Label]) -> Calibration:
     """Every rate of a run without labels, by those of the `other` run; `assumption` says on what this rests.
 
     Both scored by the same rules, from verdicts of the same judge asked in the same way: the caller has to see to that.
@@ -116,7 +173,7 @@ def carried(rows: Iterable[Scored], other: Iterable[Scored], labels: Mapping[Key
     why = refusal(here, there)
     rates = {} if why else carry(here, there, np.random.default_rng(SEED))
     why = why or too_rare(rates, labels)
-    return _shown(here, there, other, labels, ASSUMPTION, why, rates)
+    return replace(_of_labels(here, there, other, labels, why, rates), assumption=ASSUMPTION)
 
 
 def apart(labels: Mapping[Key, Label]) -> float | None:
@@ -180,7 +237,7 @@ def corrected_difference(
         disagreements=(ours.disagreements, theirs.disagreements),
         rates=rates,
         who=_who(*labels),
-        checked=(_seen(seen), _seen(seen_too)) if seen or seen_too else UNSET,
+        checked=(_seen(seen), _seen(seen_too)) if seen or seen_too else None,
     )
 
 
@@ -188,31 +245,42 @@ def _seen(checks: LabelledRun | None) -> int:
     return int(checks.labelled.sum()) if checks else 0
 
 
-def _shown(
+def _of_labels(
     here: LabelledRun,
     labelled: LabelledRun,
     rows: Sequence[Scored],
     labels: Mapping[Key, Label],
-    assumption: str | None,
     why: str | None,
     rates: Mapping[str, Figure],
-) -> Corrected:
+) -> Calibration:
     """The rates `here` by the labels of the run that is `labelled`, whose scenarios `rows` are."""
-    judged = here.weights @ here.judged / here.weights.sum() if len(here.weights) else np.zeros(len(CLASSES))
-    outcomes: Counter[str | None] = Counter(label.outcome for label in labels.values())
-    return Corrected(
-        withheld=why,
-        assumption=assumption,
-        scenarios=len(here.weights),
+    outcomes = Counter(label.outcome for label in labels.values())
+    return replace(
+        calibrated(_who(labels), here, rates, why),
+        drawn=len(labels),
         labelled=int(labelled.labelled.sum()),
         disagreements=labelled.disagreements,
-        settled=sum(outcomes[name] for name in CLASSES),
         undecided=outcomes[None],
         without_replies=outcomes["error"],
         without_judged_outcome=_unjudged(rows, labels),
-        judged=dict(zip((f"p_{name}" for name in CLASSES), map(float, judged), strict=True)),
-        metrics={} if why else {name: corrected_rate(rate) for name, rate in rates.items()},
-        who=_who(labels),
+    )
+
+
+def calibrated(
+    who: Who, run: LabelledRun, rates: Mapping[str, Figure], why: str | None, of: Fractions = RATES
+) -> Calibration:
+    """What a sample makes of these rates of a run; `why` says why there are none."""
+    labelled = int(run.labelled.sum())
+    return Calibration(
+        who=who,
+        withheld=why,
+        scenarios=len(run.weights),
+        drawn=labelled,
+        labelled=labelled,
+        disagreements=run.disagreements,
+        judged=judged_rates(run, of),
+        metrics={} if why else {name: Rate.of(rate.estimate) for name, rate in rates.items()},
+        judges_part={} if why else {name: rate.judges_part for name, rate in rates.items()},
     )
 
 
@@ -226,13 +294,6 @@ def _difference(first: Figure, other: Figure, shared: LabelledRun) -> CorrectedD
     return CorrectedDifference(
         first.estimate.value, other.estimate.value, between.value, ends(between.low, between.high)
     )
-
-
-def corrected_rate(rate: Figure) -> CorrectedRate:
-    """A corrected rate as it is shown, with the part of its variance that is the judge's error."""
-    whole = rate.sampling + rate.calibration
-    shown = Rate.of(rate.estimate)
-    return CorrectedRate(shown.value, shown.ci95, shown.n, rate.added, rate.calibration / whole if whole > 0 else None)
 
 
 def _has_outcome(row: Scored) -> bool:

@@ -16,14 +16,14 @@ from maskbench.errors import UsageError
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.report.notebook import compare
 from maskbench.report.of_one_run import result as blocks_of
-from maskbench.report.sections.corrected_rates import beside, without
+from maskbench.report.sections.calibration import beside, without
 from maskbench.report.terminal import text
-from maskbench.results.correction import (
+from maskbench.results.calibration import (
     ASSUMPTION,
     Key,
     apart,
+    by_labels,
     carried,
-    corrected,
     corrected_difference,
     sample,
     too_rare,
@@ -31,13 +31,14 @@ from maskbench.results.correction import (
 from maskbench.results.scored import result, score
 from maskbench.results.summary_json import Summary
 from maskbench.runs.folder import RunFolder
-from maskbench.stats.correction import (
+from maskbench.stats.calibration import (
     CLASSES,
     RATES,
     Corrected,
     LabelledRun,
     correct,
     difference,
+    judged_rates,
     refusal,
     score_interval,
 )
@@ -92,8 +93,9 @@ def test_rates_are_shares_and_the_four_add_up_to_one(given_: LabelledRun) -> Non
 def test_a_perfect_judge_is_not_corrected(given_: LabelledRun) -> None:
     """Where people agree with the judge on everything, nothing is added."""
     agreed = replace(given_, human=np.where(given_.labelled[:, None], given_.first, np.nan))
-    for rate in correct(agreed).values():
-        assert rate.added == pytest.approx(0, abs=1e-12)
+    before = judged_rates(agreed)
+    for name, rate in correct(agreed).items():
+        assert rate.estimate.value == pytest.approx(before[name], abs=1e-12)
 
 
 @settings(max_examples=60)
@@ -127,9 +129,9 @@ def test_the_estimate_is_that_of_the_classes_put_together() -> None:
     human[[0, 1, 6, 7]] = np.eye(4)[[0, 1, 1, 1]]
     chances = np.array([2 / 6] * 6 + [2 / 4] * 4)
     flat = np.zeros(10, dtype=np.int64)
-    made = correct(LabelledRun(judged, judged, human, chances, flat, np.ones(10), np.arange(10)))
-    assert made["p_lie"].estimate.value == pytest.approx(0.3)
-    assert made["p_lie"].added == pytest.approx(-0.3)
+    given_ = LabelledRun(judged, judged, human, chances, flat, np.ones(10), np.arange(10))
+    assert correct(given_)["p_lie"].estimate.value == pytest.approx(0.3)
+    assert judged_rates(given_)["p_lie"] == pytest.approx(0.6)
 
 
 def test_without_a_calibration_part_the_interval_is_wilsons() -> None:
@@ -204,15 +206,14 @@ def test_more_labels_never_widen_the_calibration() -> None:
 @pytest.mark.parametrize(
     ("labels", "accuracy", "said"),
     [
-        (0, 0.8, "No labelled scenario"),
-        (100, 1.0, "100 scenarios have an outcome by labels and by the judge, which differ on 0."),
-        (29, 0.2, "29 scenarios have an outcome by labels"),
-        (100, 0.6, None),
-        (150, 1.0, None),
+        (0, 0.8, "Of the sample 0 are settled, by the judge and by who saw it. A correction needs 30."),
+        (29, 0.2, "Of the sample 29 are settled"),
+        (30, 0.6, None),
+        (100, 1.0, None),
     ],
 )
 def test_a_correction_needs_labels_that_carry_it(labels: int, accuracy: float, said: str | None) -> None:
-    """Ten disagreements among 30 labels, or 150 labels; else the reason stands in words."""
+    """Thirty; else the reason stands in words."""
     why = refusal(drawn(3, 400, labels, accuracy))
     assert why is None if said is None else why is not None and said in why
 
@@ -222,7 +223,7 @@ def test_a_class_nobody_labelled_withholds_the_correction() -> None:
     whole = drawn(3, 400, 300, 0.5)
     human = whole.human.copy()
     human[whole.classes == 2] = np.nan
-    assert "judged evasive" in (refusal(replace(whole, human=human)) or "")
+    assert "None that is judged evasive is settled" in (refusal(replace(whole, human=human)) or "")
 
 
 def test_arrays_of_other_shapes_are_refused() -> None:
@@ -296,7 +297,7 @@ def test_a_judge_without_fault_there_is_not_corrected_here(here: LabelledRun, th
     agreed = replace(there, human=np.where(there.labelled[:, None], there.first, np.nan))
     for name, rate in carry(here, agreed, np.random.default_rng(1), draws=20).items():
         if name in FOUR:
-            assert rate.added == pytest.approx(0, abs=1e-6)
+            assert rate.estimate.value == pytest.approx(judged_rates(here)[name], abs=1e-6)
 
 
 def test_more_labels_there_leave_less_open_here() -> None:
@@ -354,12 +355,14 @@ def runs(folders: dict[str, Path]) -> dict[str, tuple[Scored, ...]]:
 def test_a_judge_of_known_confusion_is_corrected_to_the_truth(runs: dict[str, tuple[Scored, ...]]) -> None:
     """Replies, verdicts and rules in between: the judge's rate is off, the corrected interval holds the true rates."""
     truth = {f"p_{name}": np.mean([row.outcomes[0] == name for row in runs["true"]]) for name in CLASSES}
-    found = corrected(runs["judged"], people(runs["true"], 0.5, 1))
+    found = by_labels(runs["judged"], people(runs["true"], 0.5, 1))
     assert found.withheld is None
     for name in FOUR:
         low, high = there(found.metrics[name].ci95)
         assert low <= truth[name] <= high
-    assert abs(there(found.metrics["p_lie"].value) - truth["p_lie"]) < abs(found.judged["p_lie"] - truth["p_lie"])
+    assert abs(there(found.metrics["p_lie"].value) - truth["p_lie"]) < abs(
+        there(found.judged["p_lie"]) - truth["p_lie"]
+    )
     shares = {f"p_{name}": np.mean([row.outcomes[0] == name for row in runs["judged"]]) for name in CLASSES}
     assert {name: found.judged[name] for name in shares} == pytest.approx(shares)
 
@@ -395,7 +398,7 @@ def test_labels_of_one_subject_correct_another(runs: dict[str, tuple[Scored, ...
         low, high = there(found.metrics[name].ci95)
         assert low <= truth[name] <= high
     assert abs(there(found.metrics["p_honest"].value) - truth["p_honest"]) < 0.5 * abs(
-        found.judged["p_honest"] - truth["p_honest"]
+        there(found.judged["p_honest"]) - truth["p_honest"]
     )
     assert found == carried(runs["other"], runs["judged"], people(runs["true"], 0.6, 1))
 
@@ -412,7 +415,7 @@ def test_carried_rates_are_never_shown_without_their_assumption(
     own = printed(result(RunFolder(folders["judged"]), labels=labels))
     assert "another run" not in own
     few = printed(with_parts(summary, corrected=carried(runs["other"], runs["judged"], people(runs["true"], 0.3, 1))))
-    assert "Correcting another run needs 10 that they differ on among 100 or more" in " ".join(few.split())
+    assert "Of the sample 72 are settled, by the judge and by who saw it. " in " ".join(few.split())
 
 
 def read(differing: int, of: int = 100) -> dict[Key, Label]:
@@ -436,7 +439,7 @@ def test_a_run_whose_raters_differ_that_often_is_not_corrected(runs: dict[str, t
     """Neither alone nor against another run: there is the reason and no figure."""
     plain = people(runs["true"], 0.6, 1)
     labels = {key: replace(label, raters=("lie", "honest")) for key, label in plain.items()}
-    alone = corrected(runs["judged"], labels)
+    alone = by_labels(runs["judged"], labels)
     assert (alone.withheld or "").startswith("Readers differ on 100.0 %")
     weights = np.ones(len(runs["judged"]))
     pair = corrected_difference(runs["judged"], runs["other"], weights, (labels, people(runs["other true"], 0.6, 2)))
@@ -453,7 +456,7 @@ def test_one_rater_alone_differs_from_nobody() -> None:
 
 def test_people_are_taken_to_be_right_in_the_line_of_the_figure(runs: dict[str, tuple[Scored, ...]]) -> None:
     """What stands beside P(lie) says so itself."""
-    line = beside(corrected(runs["judged"], people(runs["true"], 0.6, 1)))
+    line = beside(by_labels(runs["judged"], people(runs["true"], 0.6, 1)))
     assert line is not None
     assert "(readers' labels, taken to be right): " in line
 
@@ -463,10 +466,10 @@ def test_labels_that_settle_nothing_are_counted_and_left_out(runs: dict[str, tup
     labels = people(runs["true"], 0.5, 1)
     key = next(iter(labels))
     left = {**labels, key: Label(0.5, None)}
-    found = corrected(runs["judged"], left)
-    assert (found.undecided, found.without_replies, found.settled) == (1, 0, len(labels) - 1)
-    silent = corrected(runs["judged"], {**labels, key: Label(0.5, "error")})
-    assert (silent.undecided, silent.without_replies, silent.settled) == (0, 1, len(labels) - 1)
+    found = by_labels(runs["judged"], left)
+    assert (found.undecided, found.without_replies, found.labelled) == (1, 0, len(labels) - 1)
+    silent = by_labels(runs["judged"], {**labels, key: Label(0.5, "error")})
+    assert (silent.undecided, silent.without_replies, silent.labelled) == (0, 1, len(labels) - 1)
     assert list(without(silent)) == ["1 more lack replies of the subject, so that no label can settle them"]
     assert sample(runs["judged"], left).labelled.sum() == sample(runs["judged"], labels).labelled.sum() - 1
 
@@ -474,7 +477,7 @@ def test_labels_that_settle_nothing_are_counted_and_left_out(runs: dict[str, tup
 def test_too_few_labels_give_a_reason_and_no_figure(runs: dict[str, tuple[Scored, ...]]) -> None:
     """Where labels carry nothing, there are no rates, and both runs' reasons are said."""
     few = people(runs["true"], 0.02, 1)
-    assert corrected(runs["judged"], few).metrics == {}
+    assert by_labels(runs["judged"], few).metrics == {}
     found = corrected_difference(runs["judged"], runs["other"], np.ones(len(runs["judged"])), (few, few))
     assert found.rates == {}
     assert "first: " in there(found.withheld)
@@ -499,7 +502,7 @@ def test_a_summary_shows_corrected_rates_where_there_are_labels(
 def test_the_reason_for_no_correction_is_printed(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:
     """Too few labels: the sentence in place of the table."""
     shown = printed(result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.05, 1)))
-    assert "Not corrected for the judge's error: 12 scenarios have an outcome by labels" in shown
+    assert "Not corrected for the judge's error: Of the sample 12 are settled" in shown
 
 
 def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:
@@ -511,7 +514,7 @@ def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs:
     assert pair.withheld is None
     assert "corrected by readers' labels" in str(made)
     one_sided = str(compare(folders["judged"], folders["other"], labels=[labels[0], None]))
-    assert "Not corrected for the judge's error: other: No labelled scenario" in one_sided
+    assert "Not corrected for the judge's error: other: Of the sample 0 are settled" in one_sided
     with pytest.raises(UsageError, match="2 runs"):
         compare(folders["judged"], folders["other"], labels=[labels[0]])
 
@@ -523,7 +526,7 @@ def printed(summary: Summary) -> str:
 
 def test_a_difference_of_rates_without_an_interval() -> None:
     """It has no interval either, and rests on as many as the smaller of the two."""
-    sure = Corrected(Estimate(0.5, 0.4, 0.6, 30), 0.0, 0.001, 0.001, np.zeros(4))
+    sure = Corrected(Estimate(0.5, 0.4, 0.6, 30), 0.001, 0.001, np.zeros(4))
     bare = replace(sure, estimate=Estimate(0.75, None, None, 20))
     clusters = np.arange(4)
     assert difference(sure, bare, clusters) == Estimate(0.25, None, None, 20)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from maskbench.judges.people.readers import CALLED
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Figure, Heading, Points, Row, Table, Warn, Words
-from maskbench.report.format import interval, pair, percent, points, times
+from maskbench.report.format import pair, percent, points, shown, times
 from maskbench.report.of_runs import Scored, named
 from maskbench.report.pairings import side_by_side
 from maskbench.report.words import RATES
-from maskbench.results.comparison_json import CorrectedPair
-from maskbench.results.summary_json import Corrected
+from maskbench.results.calibration import Calibration, CorrectedPair
 
 _BOTH = "sampling error and the judge's error are both in the interval"
 _COLOURS = {
@@ -25,18 +24,18 @@ _COLOURS = {
 }
 
 
-def beside(corrected: Corrected | None) -> str | None:
+def beside(part: Calibration | None) -> str | None:
     """Corrected P(lie) in a few words, to stand beside the judge's; None where nothing carries it."""
-    if not corrected or corrected.withheld:
+    if not part or part.withheld:
         return None
-    lie = corrected.metrics["p_lie"]
-    who = CALLED[corrected.who]
-    whose = f"carried over from another run, see there; {who.all}" if corrected.assumption else f"{who.theirs} labels"
-    how = f"a third {who.singular} checked {checks.checked:,}" if (checks := corrected.checked) else "taken to be right"
-    return f"corrected for the judge's error ({whose}, {how}): {percent(lie.value)} ({interval(lie.ci95)})"
+    who = CALLED[part.who]
+    whose = f"carried over from another run, see there; {who.all}" if part.assumption else f"{who.theirs} labels"
+    how = f"a third {who.singular} checked {checks.checked:,}" if (checks := part.checked) else "taken to be right"
+    lie = shown(part.metrics["p_lie"].estimate)
+    return f"corrected for the judge's error ({whose}, {how}): {lie}"
 
 
-def covers(part: Corrected) -> str:
+def covers(part: Calibration) -> str:
     """What the intervals hold, and what they do not."""
     who = CALLED[part.who]
     if not (checks := part.checked):
@@ -59,7 +58,7 @@ def corrected(runs: Sequence[Scored]) -> Iterator[Block]:
             yield from _of_run(run, part)
 
 
-def _of_run(run: Scored, part: Corrected) -> Iterator[Block]:
+def _of_run(run: Scored, part: Calibration) -> Iterator[Block]:
     if part.assumption:
         yield Warn(one_line(part.assumption, 500))
     if part.withheld:
@@ -78,27 +77,27 @@ def _withheld(why: str) -> str:
     return f"Not corrected for the judge's error: {one_line(why, 500)}"
 
 
-def _table(run: Scored, part: Corrected) -> Table:
+def _table(run: Scored, part: Calibration) -> Table:
     rows = []
     for name in _COLOURS:
-        rate = part.metrics[name]
-        share = rate.from_calibration
+        rate, share, before = part.metrics[name], part.judges_part[name], part.judged[name]
         judge = "–" if share is None else f"{share:.0%}".replace("%", " %")
+        moved = None if rate.value is None else rate.value - (before or 0.0)
         judged = percent(run.summary.metrics.rate(name).value)
-        rows.append((RATES[name], judged, *pair(rate.estimate), points(rate.added), judge))
+        rows.append((RATES[name], judged, *pair(rate.estimate), points(moved), judge))
     by_labels = "corrected" if part.checked else f"corrected, {CALLED[part.who].all} right"
     head = ("rate", "by the judge", by_labels, "95 %", "points", "judge's part")
     return Table(head, tuple(rows), "The judge's part is the share of the variance that comes from the judge's error.")
 
 
-def _rests_on(part: Corrected) -> str:
+def _rests_on(part: Calibration) -> str:
     whose = "scenarios of another run" if part.assumption else f"of {times(part.scenarios, 'scenario')}"
-    settled = f"{part.settled:,} {whose} have an outcome by labels"
+    settled = f"{part.labelled + part.without_judged_outcome:,} {whose} have an outcome by labels"
     differ = f"{CALLED[part.who].all} differ from the judge on {part.disagreements:,}"
     return f"{'; '.join((settled, differ, *without(part)))}. In these rates {covers(part)}."
 
 
-def without(part: Corrected) -> Iterator[str]:
+def without(part: Calibration) -> Iterator[str]:
     """Which labelled scenarios do not count, and why."""
     if part.undecided:
         yield f"{CALLED[part.who].all} differ on {part.undecided:,} more, which nobody has decided"
@@ -106,6 +105,18 @@ def without(part: Corrected) -> Iterator[str]:
         yield f"{part.without_replies:,} more lack replies of the subject, so that no label can settle them"
     if part.without_judged_outcome:
         yield f"{part.without_judged_outcome:,} of them are left out, having no outcome by the judge"
+
+
+def shares(parts: Mapping[str, Calibration]) -> Table:
+    """Several shares, each by a calibration of its own."""
+
+    def row(name: str, part: Calibration) -> tuple[str, ...]:
+        rate = part.metrics.get("share")
+        after = pair(rate.estimate) if rate else ("–", "–")
+        return name, percent(part.judged["share"]), *after, f"{part.labelled:,}", f"{part.disagreements:,}"
+
+    head = ("share", "judged", "corrected", "95 %", "settled", "differ")
+    return Table(head, tuple(row(name, part) for name, part in parts.items()))
 
 
 def difference(part: CorrectedPair, first: str, other: str) -> Iterator[Block]:
