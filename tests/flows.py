@@ -25,6 +25,7 @@ from unittest.mock import patch
 
 import orjson
 
+import forks
 from chat_server import Body, ChatServer, serve
 from maskbench.cli import main
 from maskbench.method.asks import VERDICTS
@@ -344,9 +345,10 @@ def end(process: subprocess.Popen[str], seconds: float = PATIENCE) -> Ended:
 
 
 def run(*arguments: object, env: Mapping[str, str]) -> Ended:
-    """`python -m maskbench` from beginning to end."""
-    with maskbench(*arguments, env=env) as process:
-        return end(process)
+    """maskbench as a process, from beginning to end."""
+    whole = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1", **env}
+    line = [forks.command(), *map(str, arguments)]
+    return end(subprocess.Popen(line, env=whole, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
 
 
 def command(*arguments: object, env: Mapping[str, str]) -> Ended:

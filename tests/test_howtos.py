@@ -1,11 +1,11 @@
 """The first steps and the how-tos of docs/: their commands run in order in one folder and print what the pages show."""
 
 import json
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
+
+import forks
 
 DOCS = Path(__file__).parents[1] / "docs"
 # In this order: later pages use the runs of earlier ones.
@@ -38,7 +38,7 @@ def printed(block: str, folder: Path) -> str:
     ended = subprocess.run(
         ["bash", "-ec", block],
         cwd=folder,
-        env={"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder)},
+        env={"PATH": forks.path(), "HOME": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

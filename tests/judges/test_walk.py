@@ -1,10 +1,10 @@
 """The walk of docs/check-the-judge.md: its commands run in order in an empty folder, and print what the page shows."""
 
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
+
+import forks
 
 WALK = (Path(__file__).parents[2] / "docs" / "check-the-judge.md").read_text("utf-8")
 SHOWN = re.compile(r"^    (\S.*)$", re.MULTILINE)  # output is indented, commands are fenced
@@ -23,11 +23,10 @@ def steps() -> list[str]:
 
 def done(step: str, folder: Path) -> str:
     """What a step prints; 3 is the exam that is meant to fail."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     ended = subprocess.run(
         ["bash", "-c", step],
         cwd=folder,
-        env={"PATH": path, "HOME": str(folder)},
+        env={"PATH": forks.path(), "HOME": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
