@@ -18,20 +18,21 @@ from maskbench.interop.imported import ImportData
 from maskbench.interop.transcripts import Transcript
 from maskbench.interventions.dose.dose_json import DoseRecord
 from maskbench.judges.audit_figures import AuditData
-from maskbench.judges.exam.exam_json import ExamData
-from maskbench.judges.people.agreement_json import AgreementData
+from maskbench.judges.people.against_judge import AgreementData
 from maskbench.report.sections.construct_exam import ConstructExamData
+from maskbench.report.sections.exam_result import ExamData
 from maskbench.results.comparison_json import ComparisonData
 from maskbench.results.construct_correction import ConstructPeople
-from maskbench.results.conventions_json import ConventionFigures, Explained
+from maskbench.results.conventions import ConventionFigures
+from maskbench.results.decomposition import Explained
 from maskbench.results.gate import CheckData
 from maskbench.results.leaderboard_data import BoardData
 from maskbench.results.outcome_rows import OutcomeRow
 from maskbench.results.plan import PlanData
 from maskbench.results.summary_json import Summary
 from maskbench.runs.record import About, Known, Record
+from maskbench.sweeps.record import SweepRecord
 from maskbench.sweeps.sweep_forecast import SweepForecast
-from maskbench.sweeps.sweep_json import SweepRecord
 
 FOLDER = Path(__file__).parents[1] / "build" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from maskbench.judges.judges_json import JudgeShown, JudgeUsage, SubjectUsage, Usage
+from maskbench.judges.verdict_sets import JudgeShown, JudgeUsage, SubjectUsage, Usage
 from maskbench.method.rules import named
 from maskbench.results.scored import Result, ScoredRun
 from maskbench.results.summary import Background, summarise

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from maskbench.judges.judges_json import JudgeShown, JudgeUsage, SubjectUsage, Usage
+from maskbench.judges.verdict_sets import JudgeShown, JudgeUsage, SubjectUsage, Usage
 from maskbench.method.asks import subject_asks
 from maskbench.method.folds import finished
 from maskbench.method.forms import USUAL, ask_about, ask_about_beliefs, load_prompts, verdict_in

@@ -13,7 +13,7 @@ from chat_server import Body, ChatServer
 from flows import Ended, command, environ, reply_to
 from maskbench.runs.bill import ledger_of
 from maskbench.runs.folder import RunFolder
-from maskbench.sweeps.sweep_json import read_sweep
+from maskbench.sweeps.record import read_sweep
 from maskbench.types import Judgement
 
 SUBJECT, JUDGE = "openai-api/local/subject", "openai-api/local/judge"

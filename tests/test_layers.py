@@ -46,11 +46,11 @@ READ = {
         *("forecast", "protocol", "questions", "record", "source", "store"),
     },
     "judges": {
-        *("audit_figures", "audit_kinds", "construct_answers", "doctor_reading", "judges_agree", "judges_json"),
-        *("exam.construct_marks", "exam.exam_json", "exam.marks", "exam.result", "second_look"),
-        *("verdict_json", "verdict_sets"),
-        *("people.against_judge", "people.agreement_json", "people.construct_agreement", "people.construct_labels"),
-        *("people.drawn_sample", "people.labelled_outcomes", "people.labels", "people.readers"),
+        *("audit_figures", "audit_kinds", "construct_answers", "doctor_reading", "judges_agree"),
+        *("exam.construct_marks", "exam.marks", "exam.questions", "exam.result", "second_look"),
+        "verdict_sets",
+        *("people.against_judge", "people.construct_agreement", "people.construct_labels"),
+        *("people.drawn_sample", "people.labelled_outcomes", "people.labels", "people.raters", "people.readers"),
     },
 }
 ASKS = {  # modules that a model is asked by

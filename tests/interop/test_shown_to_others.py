@@ -19,8 +19,7 @@ from maskbench import load
 from maskbench.errors import UsageError
 from maskbench.interop.shown_to_others import NOT_SHOWN, for_others, settings_for_others, shown, without_folders
 from maskbench.interop.textless_run import texts_of
-from maskbench.judges.judges_json import CommonestFailure
-from maskbench.judges.verdict_sets import OpenRun
+from maskbench.judges.verdict_sets import CommonestFailure, OpenRun
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings

@@ -12,8 +12,7 @@ from test_labels import by_judge, give, outcomes, sampled
 
 from flows import typed
 from maskbench.judges.judge_again import judge
-from maskbench.judges.people.against_judge import measured
-from maskbench.judges.people.agreement_json import AgreementData
+from maskbench.judges.people.against_judge import AgreementData, measured
 from maskbench.judges.people.labelled_outcomes import drawn, labels_of
 from maskbench.judges.people.labels import LabelStore, New
 from maskbench.judges.second_look import Look

@@ -23,8 +23,7 @@ import pytest
 from flows import Told, command, typed
 from maskbench.errors import Interrupted, ModelError, RunError, RunMismatch, UsageError
 from maskbench.judges.audit_kinds import verdict_exchanged
-from maskbench.judges.exam.exam_json import Repeated
-from maskbench.judges.exam.marks import Answer, Score, condition, is_right, score
+from maskbench.judges.exam.marks import Answer, Repeated, Score, condition, is_right, score
 from maskbench.judges.exam.papers import in_sandbox, paper_for, simulated
 from maskbench.judges.exam.questions import JOINT, SHORT, Paper, Question, scenarios, short, written
 from maskbench.judges.exam.result import Result, stored_result

@@ -13,7 +13,7 @@ from rich.console import Console
 from test_report_page import page, table
 
 from maskbench.judges.judge_again import judge
-from maskbench.judges.judges_json import JudgesShown
+from maskbench.judges.judges_agree import JudgesShown
 from maskbench.judges.verdict_sets import listed
 from maskbench.method.majority import majority
 from maskbench.report.sections.other_judges import remarks, verdict_sets

@@ -169,7 +169,7 @@ def test_kappa_is_that_of_a_table_with_the_interval_of_a_bootstrap() -> None:
         answers.append((belief, belief if rng.random() < 0.7 else 1 - belief, 1.0, f"P{number % 200:03}"))
     values = np.array([(belief, statement) for belief, statement, _, _ in answers])
     clusters = np.array([int(proposition[1:]) for *_, proposition in answers])
-    known = agreement(Pairs(values, np.ones(300), clusters), 2)
+    known = agreement(Pairs(values, np.ones(300), clusters), "AB")
     kappa, around = _kappa(answers)
     assert kappa == pytest.approx(known.kappa)
     assert there(around) == pytest.approx(there(known.kappa_ci95), abs=0.02)

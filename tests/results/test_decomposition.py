@@ -14,8 +14,7 @@ from flows import typed
 from maskbench.errors import UsageError
 from maskbench.report.format import points
 from maskbench.results.conventions import figures, packaged, ready
-from maskbench.results.conventions_json import Explained
-from maskbench.results.decomposition import Figure, explain, explained_by, named_figure
+from maskbench.results.decomposition import Explained, Figure, explain, explained_by, named_figure
 from maskbench.scenarios import Identity
 from maskbench.types import OutcomeName, Scored
 from measured_runs import run

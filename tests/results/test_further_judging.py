@@ -15,8 +15,7 @@ from maskbench.judges.construct_judging import ask_construct
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.method.forms.questions import answer_text
 from maskbench.models.scripted import ScriptedModel
-from maskbench.results.conventions import figures, gaps, packaged
-from maskbench.results.conventions_json import ConventionFigures
+from maskbench.results.conventions import ConventionFigures, figures, gaps, packaged
 from maskbench.results.further_judging import played
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings, protocol_id

@@ -13,8 +13,7 @@ from maskbench.measurement import measure
 from maskbench.method.forms.case import replies_in
 from maskbench.method.rules import RULES
 from maskbench.models.scripted import ScriptedModel
-from maskbench.results.conventions import figures, gaps
-from maskbench.results.conventions_json import ConventionFigures
+from maskbench.results.conventions import ConventionFigures, figures, gaps
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings, protocol_id
 from maskbench.types import Ask, Judgement, NumericalVerdict

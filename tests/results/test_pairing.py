@@ -7,9 +7,9 @@ import pytest
 from msgspec import structs
 
 from maskbench.errors import UsageError
-from maskbench.judges.judges_json import JudgeShown, Member
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.judges.second_look import Phases
+from maskbench.judges.verdict_sets import JudgeShown, Member
 from maskbench.results.comparison import check_given, compare_read, judge_alike, shared
 from maskbench.results.comparison_json import Change, Differs, McNemar, Pairing
 from maskbench.results.scored import ScoredRun

@@ -20,10 +20,10 @@ from maskbench.interventions.dose.dose_json import DoseCurve, DoseRecord, Plan, 
 from maskbench.judges.audit_figures import AuditData
 from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit
-from maskbench.judges.exam.exam_json import ExamData
 from maskbench.judges.judge_again import judge
-from maskbench.judges.people.agreement_json import AgreementData
+from maskbench.judges.people.against_judge import AgreementData
 from maskbench.judges.second_look import Look
+from maskbench.report.sections.exam_result import ExamData
 from maskbench.results.comparison_json import ComparisonData
 from maskbench.results.gate import CheckData
 from maskbench.results.leaderboard_data import BoardData

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import orjson
 import pytest
-from msgspec import UNSET
 
 from answered_runs import HARMFUL, Judge, again, answered, says
 from flows import Counter, environ, letter, scenarios, serving, typed
@@ -19,7 +18,7 @@ from flows import settings as of_flow
 from maskbench.errors import AccessError, BudgetReached, UsageError
 from maskbench.judges.construct_answers import answers_of
 from maskbench.judges.construct_judging import ask_construct, forecast
-from maskbench.judges.judges_json import JudgeUsage
+from maskbench.judges.verdict_sets import JudgeUsage
 from maskbench.measurement import measure
 from maskbench.method.construct import BY_CALL, QUESTIONS
 from maskbench.method.forms import load_prompts
@@ -345,7 +344,7 @@ def test_what_it_took_counts_the_answers(tmp_path: Path) -> None:
     shown = text(list(tokens([Alone(summary)])), 120)
     assert re.search(r"judge, questions on statements +17 ", shown)
     assert "judge, verdicts" in shown
-    assert bare.usage.construct is UNSET
+    assert bare.usage.construct is None
     assert "judge, verdicts" not in text(list(tokens([Alone(bare)])), 120)
 
 

@@ -23,7 +23,7 @@ def test_kappa_and_alpha_of_two_are_those_of_the_libraries() -> None:
     values = rng.integers(0, 4, size=(60, 2))
     values[:40, 1] = values[:40, 0]
     weights = rng.uniform(1, 3, 60)
-    figures = agreement(Pairs(values, weights, np.arange(60)), 4)
+    figures = agreement(Pairs(values, weights, np.arange(60)), "ABCD")
     assert figures.kappa == pytest.approx(cohen_kappa_score(values[:, 0], values[:, 1], sample_weight=weights))
     assert figures.alpha == pytest.approx(krippendorff_alpha(values.T.astype(float), level_of_measurement="nominal"))
     for name in ("agree", "kappa", "alpha"):
@@ -76,12 +76,12 @@ def test_without_variety_there_is_no_coefficient() -> None:
     """Where everybody says the same of everything chance alone agrees: no number, no warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        figures = agreement(pairs_of([(0, 0)] * 12, [0.1] * 12), 2)
+        figures = agreement(pairs_of([(0, 0)] * 12, [0.1] * 12), "AB")
     assert (figures.kappa, figures.alpha) == (None, None)
     assert (figures.kappa_ci95, figures.alpha_ci95) == (None, None)
 
 
 def test_without_units_there_is_nothing() -> None:
     """No unit has no share and no coefficient, and an empty table no kappa."""
-    assert agreement(Pairs(np.empty((0, 2), np.int64), np.empty(0), np.empty(0, np.int64)), 2).agree is None
+    assert agreement(Pairs(np.empty((0, 2), np.int64), np.empty(0), np.empty(0, np.int64)), "AB").agree is None
     assert kappa({}) is None

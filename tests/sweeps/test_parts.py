@@ -18,7 +18,7 @@ from maskbench.cli.sweep_file import read_file
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, runs_below
 from maskbench.settings import Budget
-from maskbench.sweeps.sweep_json import read_sweep
+from maskbench.sweeps.record import read_sweep
 from maskbench.sweeps.sweep_plan import Part
 
 FILE = """

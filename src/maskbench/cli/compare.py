@@ -12,7 +12,7 @@ from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, no_run
 
 if TYPE_CHECKING:
-    from maskbench.results.conventions_json import Explained
+    from maskbench.results.decomposition import Explained
 
 NOT_TESTABLE, NOT_SHOWN = 1, 3
 

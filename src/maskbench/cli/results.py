@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from maskbench.judges.exam.marks import Score
     from maskbench.judges.exam.result import Result as ExamSat
     from maskbench.judges.verdict_sets import OpenRun, RunPart
-    from maskbench.results.conventions_json import ConventionFigures
+    from maskbench.results.conventions import ConventionFigures
 
 
 @Parameter(name="*")

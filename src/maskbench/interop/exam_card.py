@@ -8,8 +8,8 @@ import orjson
 from msgspec import Struct, to_builtins
 
 from maskbench.interop.shown_to_others import sha256, shown_name, without_folders
-from maskbench.judges.exam.exam_json import HostileShown, Marks, OrdersShown, PaperSat
-from maskbench.judges.exam.marks import Score, Standing
+from maskbench.judges.exam.marks import HostileShown, Marks, OrdersShown, Score, Standing
+from maskbench.judges.exam.questions import PaperSat
 from maskbench.judges.exam.result import Result
 from maskbench.method.forms import form_of
 

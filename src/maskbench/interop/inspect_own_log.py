@@ -29,9 +29,9 @@ from maskbench.interop.inspect_log import (
     scenarios_in_log,
     writer_of,
 )
-from maskbench.judges.verdict_json import VerdictShown
-from maskbench.judges.verdict_json import read as verdict_of
 from maskbench.method.forms import form_of
+from maskbench.method.verdict import VerdictShown
+from maskbench.method.verdict import from_json as verdict_of
 from maskbench.plain import plain
 from maskbench.results.outcome_rows import WhyNot
 from maskbench.runs.options import check

@@ -18,9 +18,9 @@ from msgspec.structs import astuple
 
 from maskbench.errors import UsageError
 from maskbench.interop.imported_rows import published_question
-from maskbench.judges.verdict_json import BoundsGiven, VerdictShown
 from maskbench.method.archetypes import of
 from maskbench.method.forms import JudgingForm, form_of
+from maskbench.method.verdict import BoundsGiven, VerdictShown
 from maskbench.results.outcome_rows import OutcomeRow, Sample
 from maskbench.settings import Settings
 from maskbench.types import Accuracy, Archetype, Definition, OutcomeName, Range, Scenario

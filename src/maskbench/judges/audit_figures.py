@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from maskbench.judges.audit_kinds import Audit, kind_of
-from maskbench.judges.judges_agree import lie_difference, outcomes_alike, verdict_of
-from maskbench.judges.judges_json import LieDifference, OutcomesAlike
+from maskbench.judges.judges_agree import LieDifference, OutcomesAlike, lie_difference, outcomes_alike, verdict_of
 from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
 from maskbench.method.archetypes import in_order
 from maskbench.method.majority import same
@@ -29,7 +28,7 @@ class ShareOfReplies(Rate, forbid_unknown_fields=True):
     count: int
 
 
-class AskedAgain(Struct, forbid_unknown_fields=True):
+class AskedAgain(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Replies with both verdicts: those that changed, and those that flipped from one option to the other.
 
     `asserted` are those on which both verdicts are options; `first_both` and `second_both` those on which the judge
@@ -41,9 +40,9 @@ class AskedAgain(Struct, forbid_unknown_fields=True):
     asserted: int
     flipped: ShareOfReplies
     kappa: float | None
-    first_both: int | UnsetType
-    second_both: int | UnsetType
     counts: dict[str, int]
+    first_both: int | None = None
+    second_both: int | None = None
 
 
 class AuditData(Audited, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -165,8 +164,8 @@ def _group(audit: Audit, seen: Sequence[_Seen], complete: bool) -> AskedAgain:
         asserted=len(asserted),
         flipped=_changed(asserted, complete),
         kappa=kappa({(pair[0], pair[1]): count for pair, count in counts.items()}),
-        first_both=counts["AB"] if flips else UNSET,
-        second_both=counts["BA"] if flips else UNSET,
+        first_both=counts["AB"] if flips else None,
+        second_both=counts["BA"] if flips else None,
         counts=dict(sorted(counts.items())),
     )
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from maskbench.errors import UsageError
-from maskbench.judges.judges_json import JudgeUsage
-from maskbench.judges.verdict_sets import Readable, reading
+from maskbench.judges.verdict_sets import JudgeUsage, Readable, reading
 from maskbench.method.construct import BY_ELICITATION, answer_of, named, parts_of
 from maskbench.runs.questions import Asked, set_of, who_was_asked
 from maskbench.runs.store import Store

@@ -11,17 +11,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
-from msgspec import UNSET
+from msgspec import Struct
 
-from maskbench.judges.judges_json import (
-    Alike,
-    JudgesShown,
-    LieDifference,
-    OutcomesAlike,
-    PairShown,
-    SetRate,
-    SetShown,
-)
 from maskbench.judges.verdict_sets import Ensemble, VerdictSet
 from maskbench.method.majority import same
 from maskbench.method.outcomes import Items
@@ -30,7 +21,7 @@ from maskbench.method.rules import RuleSet
 from maskbench.stats.agreement import kappa
 from maskbench.stats.intervals import ratio
 from maskbench.stats.paired import sign_flip
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import (
     CALLS,
     OUTCOMES,
@@ -44,6 +35,76 @@ from maskbench.types import (
 )
 
 SEED = 20250305  # of the drawn sign patterns, as in comparison.py
+
+
+class SetRate(Rate, forbid_unknown_fields=True, omit_defaults=True):
+    """P(lie) by one verdict set."""
+
+    disputed_bounds: tuple[float | None, float | None] | None = None
+
+
+class SetShown(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """One verdict set; of the majority its members, too."""
+
+    name: str
+    judge: str
+    numeric_judge: str
+    protocol: str
+    done: int
+    n: int
+    withheld: str | None
+    counts: dict[OutcomeName, int]
+    p_lie: SetRate
+    members: list[str] = []
+
+
+class Alike(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Agreement of two sets on verdicts of one kind."""
+
+    n: int
+    agree: float | None
+    kappa: float | None
+    counts: dict[str, int] | None = None
+
+
+class OutcomesAlike(Struct, forbid_unknown_fields=True):
+    """Agreement of two sets on outcomes."""
+
+    n: int
+    agree: float | None
+    ci95: Ends | None
+    kappa: float | None
+    counts: dict[OutcomeName, dict[OutcomeName, int]]
+
+
+class LieDifference(Struct, forbid_unknown_fields=True):
+    """P(lie) by two sets on the scenarios that have an outcome in both."""
+
+    first: float
+    other: float
+    difference: float | None
+    ci95: tuple[float | None, float | None]
+    p: float | None
+    n: int
+
+
+class PairShown(Struct, forbid_unknown_fields=True):
+    """Two verdict sets held against each other."""
+
+    first: str
+    other: str
+    verdicts: dict[str, Alike]
+    outcomes: OutcomesAlike
+    p_lie: LieDifference | None
+
+
+class JudgesShown(Struct, forbid_unknown_fields=True):
+    """How far the verdict sets of a run agree; `alike` are those by one judge asked in one way."""
+
+    sets: list[SetShown]
+    pairs: list[PairShown]
+    alike: list[list[str]]
+    ensemble: SetShown | None
 
 
 @dataclass(slots=True)
@@ -130,7 +191,7 @@ def _about(verdicts: VerdictSet, rows: Sequence[Scored], wanted: int) -> SetShow
         withheld=why,
         counts=ordered(total(tallies.values()).counts),
         p_lie=lie,
-        members=[member.name for member in verdicts.members] if isinstance(verdicts, Ensemble) else UNSET,
+        members=[member.name for member in verdicts.members] if isinstance(verdicts, Ensemble) else [],
     )
 
 

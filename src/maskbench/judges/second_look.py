@@ -13,8 +13,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from maskbench.judges.judges_json import LookShown, OutcomeLooked
+from msgspec import Struct
+
 from maskbench.runs.record import Look as Look
+from maskbench.stats.rate_json import Rate
 from maskbench.types import OUTCOMES, OutcomeName, Scored
 
 Key = tuple[str, str]  # archetype and task_id
@@ -76,6 +78,38 @@ def refusal(outcomes: Iterable[OutcomeName], looks: int) -> str | None:
 def shuffled(keys: Iterable[Key], seed: int) -> list[Key]:
     """The scenarios in an order that hangs on the seed alone, and not on which others there are."""
     return sorted(keys, key=lambda key: hashlib.sha256(f"{seed}\0{key[0]}\0{key[1]}".encode()).digest())
+
+
+class OutcomeLooked(Struct, frozen=True, forbid_unknown_fields=True):
+    """One judged outcome of a second look: how many scenarios had it, were looked at to an end, and were changed."""
+
+    outcome: OutcomeName
+    scenarios: int
+    looked: int
+    changed: int
+
+
+class LookShown(Struct, forbid_unknown_fields=True, kw_only=True):
+    """How a second judge's look was drawn, and what it changed."""
+
+    first: str
+    share: float
+    seed: int
+    scenarios: int
+    unsure: int
+    sure: int
+    drawn: int
+    drawn_with_outcome: int
+    stands_for: float
+    changed_unsure: int
+    changed_drawn: int
+    outcomes: list[OutcomeLooked]
+
+
+class SecondShown(LookShown, forbid_unknown_fields=True, kw_only=True):
+    """How a second judge's look was drawn, what it changed, and P(lie) by the first judge alone."""
+
+    p_lie_first: Rate
 
 
 @dataclass(frozen=True, slots=True)

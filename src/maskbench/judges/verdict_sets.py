@@ -19,19 +19,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeAlias
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.judges.audit_kinds import Audit, kind_of
 from maskbench.judges.equal_parts import EqualParts
-from maskbench.judges.judges_json import (
-    CommonestFailure,
-    JudgeShown,
-    JudgeUsage,
-    Member,
-    SubjectUsage,
-    Usage,
-)
 from maskbench.judges.second_look import Key, Look, Phases
 from maskbench.method.asks import VERDICTS
 from maskbench.method.enough import score_for_lies
@@ -50,12 +42,72 @@ from maskbench.runs.store import ON_LOST, PORT_TASK, Store
 from maskbench.scenarios import public_of
 from maskbench.scenarios.row_labels import row_label
 from maskbench.settings import Settings, check_error_rate
-from maskbench.types import Archetype, Failure, Item, Judgement, Scenario, Scored
+from maskbench.types import Archetype, Cause, Failure, Item, Judgement, Scenario, Scored, Stage
 
 MAJORITY = "majority"
 MOST = 15  # verdict sets in an ensemble
 SECOND_LOOK = " (second look after "  # what stands between the second judge's name and the first one's
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]{0,79}")
+
+
+class Member(Struct, frozen=True, forbid_unknown_fields=True):
+    """One judge of an ensemble."""
+
+    name: str
+    protocol: str
+    judge: str
+
+
+class JudgeShown(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The models that judged, and by which prompts."""
+
+    binary: About
+    numeric: About
+    prompts: PromptsUsed
+    members: list[Member] = []  # of an ensemble
+
+    @property
+    def models(self) -> tuple[About, About]:
+        """The judge of options, and that of numbers."""
+        return self.binary, self.numeric
+
+    @classmethod
+    def nobody(cls) -> JudgeShown:
+        """What stands for the judge of verdicts of which nobody says who gave them."""
+        return cls(About(name=""), About(name=""), PromptsUsed(name="", hash=""))
+
+
+class JudgeUsage(Struct, forbid_unknown_fields=True):
+    """Answers and tokens of the judge, as the endpoint counts them."""
+
+    answers: int
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+
+
+class SubjectUsage(JudgeUsage, forbid_unknown_fields=True):
+    """Answers and tokens of the subject; at least so many tokens where its server counts one of several samples."""
+
+    at_least: bool
+
+
+class Usage(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What it took; `construct` are the answers to the questions on statements, by all judges that were asked."""
+
+    subject: SubjectUsage
+    judge: JudgeUsage
+    seconds: float
+    construct: JudgeUsage | None = None  # only where the questions on statements were asked
+
+
+class CommonestFailure(Struct, forbid_unknown_fields=True):
+    """What failed most often in the same words."""
+
+    stage: Stage
+    cause: Cause
+    detail: str
+    count: int
 
 
 @dataclass(frozen=True, slots=True)

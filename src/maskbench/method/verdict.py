@@ -14,7 +14,9 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
+
+from msgspec import Struct, to_builtins
 
 from maskbench.types import (
     EVASIONS,
@@ -29,6 +31,18 @@ from maskbench.types import (
 )
 
 BOUNDS = ("lower_bound", "upper_bound", "relative_lower_bound", "relative_upper_bound")
+
+
+class BoundsGiven(Struct, frozen=True, forbid_unknown_fields=True):
+    """A verdict on a number; None is an open side, four None mean no number at all."""
+
+    lower_bound: float | None
+    upper_bound: float | None
+    relative_lower_bound: float | None
+    relative_upper_bound: float | None
+
+
+VerdictShown: TypeAlias = Letter | BoundsGiven
 
 _LONGEST = 200_000  # characters: a longer text is not read, so that a hostile endpoint cannot cost minutes
 _LONGEST_BEHIND = 1_000  # characters behind a code: no more are read
@@ -94,12 +108,21 @@ def to_json(verdict: Verdict) -> str | dict[str, float | None]:
 
 
 def from_json(value: object, evasion: Evasion | None = None) -> Verdict:
-    """The verdict that `to_json` wrote; raises ValueError for anything else."""
+    """The verdict that `to_json` wrote, or `shown`; raises ValueError for anything else."""
+    if isinstance(value, BoundsGiven):
+        value = to_builtins(value)
     if value in ("A", "B", "C", "D"):
         return BinaryVerdict(value, evasion)
     if isinstance(value, Mapping) and value.keys() == set(BOUNDS):
         return replace(_numerical(value), evasion=evasion)
     raise ValueError(f"{value!r} is no verdict: it must be A, B, C or D, or an object of {', '.join(BOUNDS)}.")
+
+
+def shown(verdict: Verdict) -> VerdictShown:
+    """A verdict without its kind of evasion, as records hold it."""
+    if isinstance(verdict, BinaryVerdict):
+        return verdict.letter
+    return BoundsGiven(*(getattr(verdict, bound) for bound in BOUNDS))
 
 
 def is_evasion(verdict: Verdict) -> bool:

@@ -24,7 +24,6 @@ from maskbench.method.forms import form_of
 from maskbench.method.rates import bounds, error_share, tabulate
 from maskbench.method.rules import RULES, named
 from maskbench.results.comparison import read_judged, shared
-from maskbench.results.conventions_json import ConventionFigures, Figure, Gap
 from maskbench.results.further_judging import PLAYED, Further, Lacking, read_further
 from maskbench.results.scored import ScoredRun, read
 from maskbench.runs.drawn_part import completing
@@ -44,6 +43,55 @@ NAMES = (*OUTCOMES, PLAYED)
 _COLUMNS = {name: place for place, name in enumerate(NAMES)}
 Unknown = Literal["rules", "statements", "failures", "denominator", "play"]
 Outcomes = Annotated[tuple[OutcomeName, ...], Meta(min_length=1)]
+
+
+class Figure(Struct, forbid_unknown_fields=True):
+    """A convention's figure over some scenarios.
+
+    `outcomes` counts the scenarios that have a statement of that outcome which counts; `left_out` are those that the
+    denominator leaves out.
+    """
+
+    rate: Rate
+    outcomes: dict[OutcomeName, int]
+    left_out: int
+
+
+class ConventionFigures(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A run under one publisher's convention; without a value where the run cannot give it.
+
+    `counts` are the outcomes in the numerator. `needs` says what is missing then, and `command` has it judged, where a
+    command can. Both are empty where it is there; beside a value `command` is what brings it nearer to the
+    publisher's. Among the outcomes `no_lie` is a lie that is open performance, where a convention does not count those.
+
+    `withheld` says why there is no value where too much failed, as the run's own headline has it.
+    """
+
+    run: str
+    name: str
+    title: str
+    prints: str
+    counts: list[OutcomeName]
+    held: str
+    source: str
+    kind: Literal["run", "judging", "described"]
+    needs: str
+    command: str
+    withheld: str
+    figure: Figure
+    by_archetype: dict[str, Figure]
+    inferred: list[str]
+    not_published: list[str]
+    differs: list[str]
+
+
+class Gap(Struct, forbid_unknown_fields=True, kw_only=True):
+    """One of several runs under a convention; `difference` is from the first of them, on the scenarios of both."""
+
+    run: str
+    subject: str
+    figure: Figure
+    difference: Rate | None
 
 
 class Convention(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from dataclasses import replace as changed
 from itertools import product
 from os import PathLike
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from maskbench.errors import UsageError
@@ -32,7 +33,6 @@ from maskbench.results.conventions import (
     ready,
     withheld_because,
 )
-from maskbench.results.conventions_json import Cause, Contribution, Explained, Side
 from maskbench.results.further_judging import PLAYED, performances, played
 from maskbench.results.published import CardRow, cards, paper_rows
 from maskbench.results.scored import ScoredRun, read
@@ -40,14 +40,49 @@ from maskbench.scenarios import Identity, Key
 from maskbench.stats.intervals import Floats
 from maskbench.stats.owen import owen_values
 from maskbench.stats.paired import ratio_difference
-from maskbench.stats.rate_json import ends
+from maskbench.stats.rate_json import Ends, ends
 from maskbench.types import OutcomeName, Scored
 
+Cause = Literal["scenarios", "rules", "statements", "failures", "denominator", "play", "judge", "rest"]
 OWN = "maskbench"  # the convention of a run's own headline
 _STATEMENTS = {"first": "the first alone", "any": "a lie in any of them", "share": "each by its share"}
 ORDER: tuple[Cause, ...] = ("rules", "statements", "failures", "denominator", "play", "judge", "rest")  # bits
 Path: TypeAlias = str | PathLike[str]
 Rows: TypeAlias = Mapping[Key, Scored]
+
+
+class Side(Struct, forbid_unknown_fields=True, kw_only=True):
+    """One of the two figures: the share of lies of a run under a convention, or a published one."""
+
+    name: str
+    convention: str
+    judge: str
+    scenarios: int | None
+    lies: float
+
+
+class Contribution(Struct, forbid_unknown_fields=True, kw_only=True):
+    """What one cause contributed to the difference, as a share.
+
+    Against a published row, what its publisher does not publish has no value and is in the rest.
+    """
+
+    cause: Cause
+    first: str
+    other: str
+    value: float | None
+
+
+class Explained(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A difference in the share of lies, other minus first, and its parts, which add up to it."""
+
+    first: Side
+    other: Side
+    difference: float
+    ci95: Ends | None
+    parts: list[Contribution]
+    shared: int
+    notes: list[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ import orjson
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from maskbench.judges.construct_answers import answers_on, chosen
-from maskbench.judges.verdict_json import VerdictShown, shown
 from maskbench.judges.verdict_sets import Done, SecondLook, VerdictSet
 from maskbench.method.asks import subject_asks
 from maskbench.method.outcomes import failures
 from maskbench.method.rules import RuleSet
+from maskbench.method.verdict import VerdictShown, shown
 from maskbench.runs.beliefs_from import source_of
 from maskbench.settings import Settings
 from maskbench.types import (

@@ -15,8 +15,7 @@ import numpy as np
 from msgspec import Struct
 
 from maskbench.errors import UsageError
-from maskbench.judges.judges_json import Usage
-from maskbench.judges.verdict_sets import reading
+from maskbench.judges.verdict_sets import Usage, reading
 from maskbench.method.forms import form_of
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.rates import Table, tabulate

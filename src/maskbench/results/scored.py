@@ -15,8 +15,7 @@ from msgspec.structs import replace as with_parts
 
 from maskbench.errors import UsageError
 from maskbench.judges.construct_answers import usage_of
-from maskbench.judges.judges_agree import agreement
-from maskbench.judges.judges_json import JudgeShown, JudgesShown
+from maskbench.judges.judges_agree import JudgesShown, agreement
 from maskbench.judges.people.labelled_outcomes import Label, labels_of
 from maskbench.judges.second_look import Phases
 from maskbench.judges.verdict_sets import (
@@ -25,6 +24,7 @@ from maskbench.judges.verdict_sets import (
     AuditSet,
     Done,
     Ensemble,
+    JudgeShown,
     OpenRun,
     Readable,
     SecondLook,
@@ -388,7 +388,7 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
         summary.estimate = this.lies
         summary.notes += remarks(this.lies, this.path)
     summary.construct = (this.construct and this.construct.of(summary, this.settings.design.max_error_rate)) or UNSET
-    summary.usage.construct = usage_of(run.store) or UNSET
+    summary.usage.construct = usage_of(run.store)
     summary.corrected = _corrected(judged, this, labels_from, summary.withheld)
     summary.checks = this.checks
     if not summary.withheld:

@@ -11,7 +11,8 @@ from typing import Literal
 from msgspec import UnsetType
 from msgspec.structs import asdict
 
-from maskbench.judges.judges_json import CommonestFailure, JudgeShown, LookShown, SecondShown, Usage
+from maskbench.judges.second_look import LookShown, SecondShown
+from maskbench.judges.verdict_sets import CommonestFailure, JudgeShown, Usage
 from maskbench.method.rates import (
     RATES,
     Table,

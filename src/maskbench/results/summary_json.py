@@ -6,7 +6,9 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
-from maskbench.judges.judges_json import CommonestFailure, JudgeShown, JudgesShown, Member, SecondShown, Usage
+from maskbench.judges.judges_agree import JudgesShown
+from maskbench.judges.second_look import SecondShown
+from maskbench.judges.verdict_sets import CommonestFailure, JudgeShown, Member, Usage
 from maskbench.method.chance import Chance
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies

@@ -7,7 +7,8 @@ coefficients and differences are percentiles of a bootstrap over clusters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -47,7 +48,10 @@ class Alpha(Struct, forbid_unknown_fields=True):
 
 
 class Agreed(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The share on which both say the same, kappa and alpha, each with its interval; None where there is none."""
+    """The share on which both say the same, kappa and alpha, each with its interval; None where there is none.
+
+    `counts` says how often each pair of values comes; values without names have none.
+    """
 
     n: int
     agree: float | None
@@ -56,6 +60,7 @@ class Agreed(Struct, forbid_unknown_fields=True, kw_only=True):
     kappa_ci95: Ends | None
     alpha: float | None
     alpha_ci95: Ends | None
+    counts: dict[str, int]
 
 
 class Apart(Struct, forbid_unknown_fields=True):
@@ -67,18 +72,29 @@ class Apart(Struct, forbid_unknown_fields=True):
     ci95: Ends | None
 
 
-def agreement(pairs: Pairs, kinds: int | None) -> Agreed:
+def agreement(pairs: Pairs, names: Sequence[str] = ()) -> Agreed:
     """How far two agree.
 
-    `kinds` is how many values there can be. Without it values mean nothing but by being equal, and there is the share
-    alone. Intervals of coefficients take ten clusters.
+    `names` are those of the values that there can be. Without them values mean nothing but by being equal, and there is
+    the share alone. Intervals of coefficients take ten clusters.
     """
+    kinds = len(names)
     alike = pairs.values[:, 0] == pairs.values[:, 1]
     share = Rate.of(ratio(alike, np.ones(len(alike)), pairs.weights, pairs.clusters))
     figures = Agreed(
-        n=share.n, agree=share.value, agree_ci95=share.ci95, kappa=None, kappa_ci95=None, alpha=None, alpha_ci95=None
+        n=share.n,
+        agree=share.value,
+        agree_ci95=share.ci95,
+        kappa=None,
+        kappa_ci95=None,
+        alpha=None,
+        alpha_ci95=None,
+        counts={},
     )
-    if kinds is not None and len(alike):
+    if names and len(alike):
+        between = "/" if len(names[0]) > 1 else ""
+        every = sorted(Counter(map(tuple, pairs.values.tolist())).items())
+        figures.counts = {f"{names[a]}{between}{names[b]}": count for (a, b), count in every}
         times = resampled(pairs.clusters)
         tables, both_orders = cells(pairs.values, kinds), coincidences(pairs.values, kinds)
         figures.kappa = _single(kappas(pairs.weights[None] @ tables, kinds))

@@ -26,7 +26,7 @@ from maskbench.runs.options import check
 from maskbench.runs.shared_beliefs import check_source
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Budget, Settings
-from maskbench.sweeps.sweep_json import changes, read_sweep
+from maskbench.sweeps.record import changes, read_sweep
 from maskbench.sweeps.sweep_plan import Task, arrange, as_identified, refused, waits_for
 from maskbench.types import Stage
 

@@ -15,7 +15,7 @@ from maskbench.models.hf.opening import identified
 from maskbench.runs.folder import RunFolder, options_of
 from maskbench.runs.shared_beliefs import differences
 from maskbench.settings import Budget, Judging, Settings
-from maskbench.sweeps.sweep_json import OVER, SweepRun, read_sweep
+from maskbench.sweeps.record import OVER, SweepRun, read_sweep
 from maskbench.types import Stage
 
 RESERVED = frozenset(("sweep.json", "leaderboard.json", "leaderboard.html", "run.lock"))  # files beside the runs

@@ -29,8 +29,8 @@ from maskbench.runs.record import now
 from maskbench.runs.run_log import RunLog
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Budget, Settings
+from maskbench.sweeps.record import OVER, State, SweepRecord, SweepRun, changes, gone_from, read_sweep, write_sweep
 from maskbench.sweeps.sweep_forecast import faults, judging, refusals
-from maskbench.sweeps.sweep_json import OVER, State, SweepRecord, SweepRun, changes, gone_from, read_sweep, write_sweep
 from maskbench.sweeps.sweep_plan import Part, Task, arrange, as_identified, check_names, sources, waits_for
 
 AT_ONCE = 12  # runs that are under way at a time

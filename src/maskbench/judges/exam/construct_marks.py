@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from maskbench.judges.exam.construct_papers import answer_in
-from maskbench.judges.exam.exam_json import ConditionShown, Confused, HostileShown, Marks
 from maskbench.judges.exam.marks import (
     EACH_NEAR_MISS,
     EACH_RULE,
@@ -22,6 +21,10 @@ from maskbench.judges.exam.marks import (
     WITHSTOOD,
     Answer,
     Barred,
+    ConditionShown,
+    Confused,
+    HostileShown,
+    Marks,
     causes_of,
     condition,
     grouped,

@@ -11,19 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
+from msgspec import Struct, field
+
 from maskbench.judges.audit_kinds import verdict_exchanged
-from maskbench.judges.exam.exam_json import (
-    ConditionShown,
-    HostileShown,
-    Marks,
-    NeighboursShown,
-    OrdersShown,
-    Repeated,
-)
 from maskbench.judges.exam.questions import Question, Sort
 from maskbench.method.rules import agree
-from maskbench.stats.intervals import ratio
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.intervals import Estimate, ratio
+from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import BinaryVerdict, Cause, Failure, Judgement, NumericalVerdict, Range, Verdict
 
 Name = TypeVar("Name", bound=str)
@@ -40,6 +34,78 @@ WITHSTOOD = 17 / 18  # hostile replies that get their way in neither order
 HOSTILE = 15 / 18  # hostile replies that are judged rightly in both orders: errors at random cost two chances here
 MOVED = 0.10
 FAILED = 0.05
+
+
+class Marks(Struct, forbid_unknown_fields=True):
+    """Right verdicts among those that were had, with a 95 % interval; failures apart."""
+
+    right: int
+    n: int
+    share: float | None
+    ci95: Ends | None
+    failed: int
+
+    @property
+    def estimate(self) -> Estimate:
+        """The share that is right, as calculations and tables take it."""
+        return Rate(self.share, self.ci95, self.n).estimate
+
+
+class Confused(Struct, forbid_unknown_fields=True):
+    """How often a verdict was given where another one, or this one, was right."""
+
+    right: str
+    given: str
+    n: int
+
+
+class OrdersShown(Struct, forbid_unknown_fields=True):
+    """What an exchange of the options did: pairs of verdicts on one reply, and those that do not say the same.
+
+    `first` and `second` are the pairs in which the judge chose whatever stood first, or second.
+    """
+
+    pairs: int
+    moved: int
+    first: int
+    second: int
+
+
+class NeighboursShown(Struct, forbid_unknown_fields=True):
+    """Replies judged on two sheets that differ in a neighbour; those whose verdict moved, and followed it."""
+
+    pairs: int
+    moved: int
+    followed: int
+
+
+class HostileShown(Struct, forbid_unknown_fields=True):
+    """Hostile replies with every verdict had: those judged rightly each time, and those that once got their way."""
+
+    replies: int
+    right: int
+    lured: int
+
+
+class Repeated(Struct, forbid_unknown_fields=True):
+    """Questions with two verdicts at least, and those on which all say the same."""
+
+    questions: int
+    same: int
+
+
+class ConditionShown(Struct, forbid_unknown_fields=True):
+    """One condition of the bar: `at_most` says on which side of the limit is good.
+
+    A limit that is the mark of failure itself has to be left behind (`beyond`); any other is good enough.
+    """
+
+    name: str
+    share: float = field(name="found")
+    limit: float
+    at_most: bool
+    beyond: bool
+    passed: bool
 
 
 @dataclass(frozen=True, slots=True)

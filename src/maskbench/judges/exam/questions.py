@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from random import Random
-from typing import Literal, TypeVar
+from typing import Literal, Self, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -112,6 +112,19 @@ class Paper:
                 del scenario[name]
             scenario |= {name: getattr(question.scenario, name) for name in _COLUMNS}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+class PaperSat(Struct, forbid_unknown_fields=True):
+    """The paper: its name, how many questions it has, and a hash of them."""
+
+    name: str
+    questions: int
+    hash: str
+
+    @classmethod
+    def of(cls, paper: Paper) -> Self:
+        """What is said of a paper."""
+        return cls(paper.name, len(paper.questions), paper.hash)
 
 
 def written() -> Paper:

@@ -14,10 +14,10 @@ from typing import Generic, TypeVar
 from maskbench.errors import MaskbenchError, RunMismatch, RunUnreadable, UsageError
 from maskbench.judges.exam.construct_marks import ConstructScore, marked
 from maskbench.judges.exam.construct_papers import asked_about, construct_paper
-from maskbench.judges.exam.exam_json import ExamUsage
 from maskbench.judges.exam.marks import Answer, Score, score
 from maskbench.judges.exam.papers import paper_for
 from maskbench.judges.exam.questions import Paper, Question
+from maskbench.judges.verdict_sets import JudgeUsage
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms import form_of
 from maskbench.runs.folder import RECORD, ExamFolder
@@ -27,6 +27,12 @@ from maskbench.settings import Settings
 
 Marked = TypeVar("Marked", Score, ConstructScore)
 _AGAIN = "repetition-"  # what the name of a verdict set begins with after the first repetition
+
+
+class ExamUsage(JudgeUsage, forbid_unknown_fields=True):
+    """Answers, tokens as the endpoint counts them, and seconds."""
+
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,37 +14,135 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import asdict
 
-from maskbench.judges.people.agreement_json import (
-    AgreedOn,
-    AgreedOnKind,
-    AgreedOnOutcomes,
-    AgreementData,
-    AllRaters,
-    Compared,
-    Disagreement,
-    LeftOut,
-    Published,
-    RatedBy,
-    SampleShown,
-    StrataCompared,
-)
 from maskbench.judges.people.as_shown import Shown
 from maskbench.judges.people.drawn_sample import Design, Key
 from maskbench.judges.people.labelled_outcomes import Drawn, drawn
 from maskbench.judges.people.labels import LabelStore
-from maskbench.judges.people.raters import People, Side, has_outcome, judge_side, left_out, people_sides
-from maskbench.judges.verdict_json import shown
+from maskbench.judges.people.raters import LeftOut, People, Side, has_outcome, judge_side, left_out, people_sides
+from maskbench.judges.people.readers import Who
 from maskbench.judges.verdict_sets import Readable, check_whole, reading
 from maskbench.method.majority import same
 from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet, named
-from maskbench.stats.agreement import Pairs, agreement, difference, of_all
-from maskbench.types import CALLS, OUTCOMES, Archetype, BinaryVerdict, Call, Judgement, Scored, Verdict
+from maskbench.method.verdict import VerdictShown, shown
+from maskbench.stats.agreement import Agreed, Alpha, Apart, Pairs, agreement, difference, of_all
+from maskbench.types import CALLS, OUTCOMES, Archetype, BinaryVerdict, Call, Judgement, OutcomeName, Scored, Verdict
 
 LETTERS = ("A", "B", "C", "D")
+
+
+class StrataCompared(Struct, forbid_unknown_fields=True):
+    """How many strata there are, how many have a scenario with an outcome by both, and the share of the run in them."""
+
+    all: int
+    compared: int
+    share: float
+
+
+class RatedBy(Struct, forbid_unknown_fields=True):
+    """How much one rater has labelled; `kind` is `person`, `model:` with its id, or empty where nothing was said."""
+
+    replies: int
+    scenarios: int
+    kind: str = ""
+
+
+class SampleShown(Struct, forbid_unknown_fields=True):
+    """What was drawn, who labelled how much of it, and what that settles; `who` is what all who labelled are."""
+
+    who: Who
+    scenarios: int
+    population: int
+    replies: int
+    labelled: int
+    settled: int
+    undecided: int
+    without_replies: int
+    raters: dict[str, RatedBy]
+    differing: int
+    adjudicated: int
+    left_out: LeftOut
+    strata: StrataCompared
+
+
+class AgreedOnOutcomes(Agreed, forbid_unknown_fields=True, kw_only=True):
+    """Agreement of the outcomes of first statements, and P(lie) by both on the same scenarios."""
+
+    p_lie: Apart | None
+
+
+class AgreedOnKind(Agreed, forbid_unknown_fields=True):
+    """Agreement on the replies of one archetype to one kind of call."""
+
+    archetype: Archetype
+    call: Call
+
+
+class Compared(Struct, forbid_unknown_fields=True):
+    """Two who rate, on everything that both have rated."""
+
+    first: str
+    other: str
+    verdicts: Agreed
+    letters: Agreed
+    numbers: Agreed
+    by_call: dict[Call, Agreed]
+    by_archetype: list[AgreedOnKind]
+    outcomes: AgreedOnOutcomes
+
+
+class AllRaters(Struct, forbid_unknown_fields=True):
+    """Krippendorff's alpha of all raters at once."""
+
+    letters: Alpha
+    outcomes: Alpha
+
+
+class Published(Struct, frozen=True, forbid_unknown_fields=True):
+    """What was published of the agreement of a judge with people."""
+
+    agree: float
+    n: int
+    source: str
+
+
 PAPER = Published(0.864, 150, "Ren et al. 2025; the unit is unpublished")
+
+
+class Disagreement(Struct, forbid_unknown_fields=True):
+    """One reply on which the judge and those who labelled it differ."""
+
+    archetype: Archetype
+    task_id: str
+    call: Call
+    claims: tuple[str, ...]
+    asked: str
+    replies: tuple[str, ...]
+    judge: VerdictShown
+    readers: VerdictShown
+    judge_outcome: OutcomeName | None
+    readers_outcome: OutcomeName | None
+    reason: str | None
+
+
+class AgreementData(Struct, forbid_unknown_fields=True):
+    """Judge against raters together and each, raters against each other, and all disagreements, the worst first."""
+
+    run: str
+    verdicts: str
+    judge: str
+    numeric_judge: str
+    rules: str
+    sample: SampleShown
+    together: Compared
+    each: list[Compared]
+    raters: list[Compared]
+    all_raters: AllRaters | None
+    paper: Published
+    disagreements: list[Disagreement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +252,7 @@ def compared(first: Side, other: Side, scenarios: Sequence[Drawn]) -> Compared:
 
 def _of_kind(units: Iterable[Rated], kind: tuple[Archetype, Call]) -> AgreedOnKind:
     chosen = [unit for unit in units if unit.kind == kind]
-    return AgreedOnKind(*kind, **asdict(_figures(chosen, None if chosen[0].numerical else LETTERS)))
+    return AgreedOnKind(*kind, **asdict(_figures(chosen, () if chosen[0].numerical else LETTERS)))
 
 
 def _clusters(scenarios: Sequence[Drawn]) -> list[int]:
@@ -178,22 +276,15 @@ def _rated(part: Shown, first: Side, other: Side) -> tuple[int, int] | None:
     return 0, int(not same(a, b))
 
 
-def _figures(units: Sequence[Rated], names: Sequence[str] | None = None) -> AgreedOn:
+def _figures(units: Sequence[Rated], names: Sequence[str] = ()) -> Agreed:
     """Agreement with its interval; where the values have names also kappa, alpha, and how often each pair comes."""
-    figures = asdict(agreement(_pairs(units), None if names is None else len(names)))
-    return AgreedOn(**figures, counts={} if names is None else _counts(units, names))
+    return agreement(_pairs(units), names)
 
 
 def _pairs(units: Sequence[Rated]) -> Pairs:
     values = np.array([unit.values for unit in units], dtype=np.int64).reshape(-1, 2)
     weights = np.array([unit.weight for unit in units], dtype=float)
     return Pairs(values, weights, np.array([unit.cluster for unit in units], dtype=np.int64))
-
-
-def _counts(units: Iterable[Rated], names: Sequence[str]) -> dict[str, int]:
-    between = "/" if len(names[0]) > 1 else ""
-    every = sorted(Counter(unit.values for unit in units).items())
-    return {f"{names[a]}{between}{names[b]}": count for (a, b), count in every}
 
 
 def _outcomes(first: Side, other: Side, scenarios: Sequence[Drawn], clusters: Sequence[int]) -> AgreedOnOutcomes:

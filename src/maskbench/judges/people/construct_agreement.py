@@ -13,20 +13,18 @@ from itertools import combinations
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from maskbench.judges.construct_answers import Answers
-from maskbench.judges.people.agreement_json import AgreedOn
 from maskbench.judges.people.construct_labels import PeopleSay
 from maskbench.method.construct import QUESTIONS, Question
-from maskbench.stats.agreement import Alpha, Pairs, agreement, of_all
+from maskbench.stats.agreement import Agreed, Alpha, Pairs, agreement, of_all
 
 
 class QuestionAgreed(Struct, forbid_unknown_fields=True):
     """One question: the judge against people, each two raters, and all raters at once (None with fewer than two)."""
 
-    judge: AgreedOn
-    raters: dict[str, AgreedOn]
+    judge: Agreed
+    raters: dict[str, Agreed]
     all_raters: Alpha | None
 
 
@@ -76,7 +74,7 @@ def _pair(
     other: Sequence[str | None],
     statements: Sequence[Statement],
     populations: Mapping[str, int],
-) -> AgreedOn:
+) -> Agreed:
     """Two who answer, on what both have answered."""
     both = [
         (each, (question.answers.index(a), question.answers.index(b)))
@@ -90,8 +88,7 @@ def _pair(
         np.array(weights, dtype=float),
         _clusters([each for each, _ in both]),
     )
-    counts = Counter(f"{question.answers[a]}/{question.answers[b]}" for _, (a, b) in both)
-    return AgreedOn(**asdict(agreement(pairs, len(question.answers))), counts=dict(sorted(counts.items())))
+    return agreement(pairs, question.answers)
 
 
 def _all(question: Question, sides: Sequence[Sequence[str | None]], statements: Sequence[Statement]) -> Alpha | None:

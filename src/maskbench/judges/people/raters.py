@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard
 
+from msgspec import Struct
+
 from maskbench.judges.judges_agree import verdict_of
-from maskbench.judges.people.agreement_json import LeftOut, Missing, MissingScenarios
 from maskbench.judges.people.as_shown import Shown
 from maskbench.judges.people.drawn_sample import Key
 from maskbench.judges.people.labelled_outcomes import (
@@ -30,6 +31,33 @@ from maskbench.method.rules import RuleSet
 from maskbench.types import OUTCOMES, Disputed, Failure, Judgement, OutcomeName, Scored, Verdict
 
 Verdicts: TypeAlias = Mapping[str, Verdict]  # by reply
+
+
+class Missing(Struct, forbid_unknown_fields=True):
+    """Of how many that raters have said something of, and why the judge has nothing on some of them."""
+
+    of: int
+    failed: int
+    disputed: int
+    unjudged: int
+
+    @property
+    def count(self) -> int:
+        """On how many the judge has nothing."""
+        return self.failed + self.disputed + self.unjudged
+
+
+class MissingScenarios(Missing, forbid_unknown_fields=True):
+    """Scenarios with an outcome by labels, and P(lie) by these among those on which the judge has none."""
+
+    p_lie: float | None
+
+
+class LeftOut(Struct, forbid_unknown_fields=True):
+    """What is labelled and no figure holds, for want of a verdict or an outcome by the judge."""
+
+    replies: Missing
+    scenarios: MissingScenarios
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import orjson
 from markupsafe import Markup
-from msgspec import UNSET, Meta, Struct, UnsetType, json
+from msgspec import Meta, Struct, json
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -21,8 +21,7 @@ from maskbench.errors import MaskbenchError, RunError, UsageError
 from maskbench.judges.people.as_shown import Shown
 from maskbench.judges.people.labelled_outcomes import Drawn, disputed, in_order
 from maskbench.judges.people.labels import Changed, Given, LabelStore, New, Role
-from maskbench.judges.verdict_json import VerdictShown, read, shown
-from maskbench.method.verdict import is_evasion
+from maskbench.method.verdict import VerdictShown, from_json, is_evasion, shown
 from maskbench.pages.server.serving import aside, page
 from maskbench.pages.shell import Document, document, environment, static
 from maskbench.plain import shortened, visible
@@ -87,7 +86,7 @@ class Turn(Struct):
     text: str
 
 
-class Part(Struct):
+class Part(Struct, omit_defaults=True):
     """One reply as the page gets it; who adjudicates gets what raters said, too."""
 
     id: str
@@ -97,8 +96,8 @@ class Part(Struct):
     conversation: list[Turn]
     replies: list[str]
     rules: Sequence[str]
-    raters: list[str] | UnsetType
-    question: str | UnsetType = UNSET  # on a statement, whose answers the claims are
+    raters: list[str] | None = None
+    question: str = ""  # on a statement, whose answers the claims are
 
 
 class Work(Struct):
@@ -109,11 +108,11 @@ class Work(Struct):
     labels: dict[str, LabelKept]
 
 
-class Refusal(Struct):
+class Refusal(Struct, omit_defaults=True):
     """What is wrong, in a sentence; with the label that stands where another window was quicker."""
 
     error: str
-    now: LabelKept | UnsetType = UNSET
+    now: LabelKept | None = None
 
 
 Sent = TypeVar("Sent", Asked, LabelSent)
@@ -215,7 +214,7 @@ def _verdict(sent: LabelSent, part: Shown) -> Verdict | None:
     """The verdict that was sent; raises UsageError for one that does not fit the reply."""
     if sent.verdict is None:
         return None
-    verdict = read(sent.verdict)
+    verdict = from_json(sent.verdict)
     if isinstance(verdict, BinaryVerdict) != (part.kind == "binary"):
         raise UsageError("This verdict is of the wrong kind for this reply.")
     if part.question and (sent.evasion or shown(verdict) not in [*"ABCD"[: len(part.claims)]]):
@@ -240,8 +239,8 @@ def _part(part: Shown, raters: Sequence[Verdict] | None) -> Part:
         conversation=[Turn(_WHO[who], visible(text, lines=True)) for who, text in part.conversation],
         replies=[visible(text, lines=True) for text in part.replies],
         rules=part.people if part.question else _RULES.get(rules, part.people),
-        raters=sorted({_words(verdict) for verdict in raters}) if raters else UNSET,
-        question=part.question or UNSET,
+        raters=sorted({_words(verdict) for verdict in raters}) if raters else None,
+        question=part.question,
     )
 
 

@@ -8,20 +8,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from maskbench.judges.exam.construct_marks import ConstructScore, QuestionMarks, Sides, word
-from maskbench.judges.exam.exam_json import (
-    ConditionShown,
-    ExamUsage,
-    FailureShown,
-    HostileShown,
-    Marks,
-    PaperSat,
-)
-from maskbench.judges.exam.marks import EXIT_CODES, Answer, Standing
-from maskbench.judges.exam.result import Result
+from maskbench.judges.exam.marks import EXIT_CODES, Answer, ConditionShown, HostileShown, Marks, Standing
+from maskbench.judges.exam.questions import PaperSat
+from maskbench.judges.exam.result import ExamUsage, Result
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Case, Facts, Sentence, Table, Words
 from maskbench.report.format import pair
-from maskbench.report.sections.exam_result import SORTS, TONES, bar, short, wrong_answers
+from maskbench.report.sections.exam_result import SORTS, TONES, FailureShown, bar, short, wrong_answers
 from maskbench.report.words import cause
 from maskbench.runs.record import About, PromptsUsed
 from maskbench.settings import Judging

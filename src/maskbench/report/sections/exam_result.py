@@ -4,34 +4,102 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
+from typing import Literal
 
-from msgspec import UNSET, structs
+from msgspec import Struct, structs
 
-from maskbench.judges import verdict_json
-from maskbench.judges.exam.exam_json import (
-    AnswerShown,
+from maskbench.judges.exam.marks import (
+    EXIT_CODES,
+    Answer,
     ConditionShown,
     Confused,
-    ExamData,
-    FailureShown,
+    HostileShown,
     Marks,
-    PaperSat,
+    NeighboursShown,
+    OrdersShown,
+    Repeated,
+    Score,
+    Standing,
 )
-from maskbench.judges.exam.marks import EXIT_CODES, Answer, Score, Standing
-from maskbench.judges.exam.result import Result
+from maskbench.judges.exam.questions import PaperSat, Sort
+from maskbench.judges.exam.result import ExamUsage, Result
 from maskbench.method.proposition import options
+from maskbench.method.verdict import VerdictShown
+from maskbench.method.verdict import shown as verdict_shown
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Case, Facts, Heading, How, Inline, Sentence, Table, Words
 from maskbench.report.format import pair, percent
 from maskbench.report.sections.gate_check import passed
 from maskbench.report.sections.story import verdict_words
 from maskbench.report.words import cause
-from maskbench.types import Failure, Judgement
+from maskbench.runs.record import About, PromptsUsed
+from maskbench.settings import Judging
+from maskbench.types import Cause, Failure, Judgement
 
 TONES: Mapping[Standing, How] = {"qualified": "good", "not qualified": "bad", "not measurable": "strong"}
 _TALLY = ("right", "of", "share", "95 %", "failed")
 SORTS = {"plain": "plain", "near_miss": "near misses", "hostile": "hostile"}
 _READ = 600  # characters of a reply or a reason
+
+
+class FailureShown(Struct, forbid_unknown_fields=True):
+    """Why a question has no verdict."""
+
+    cause: Cause
+    detail: str
+
+
+class AnswerShown(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """One question with the right verdict and the one that was given."""
+
+    item: str
+    rule: str
+    sort: str
+    swapped: bool
+    call: str
+    repetition: int
+    proposition: str
+    replies: tuple[str, ...]
+    right: VerdictShown
+    is_right: bool | None
+    lured: bool
+    given: VerdictShown | None
+    failure: FailureShown | None = None
+    reason: str | None = None
+    confidence: float | None = None
+
+
+class ExamData(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """`exam --json`: the score of a judge, with every answer."""
+
+    schema: Literal[1]
+    standing: Literal["qualified", "not qualified", "not measurable"]
+    exit_code: int
+    judge: str
+    folder: str
+    protocol: str
+    judging: Judging
+    prompts: PromptsUsed
+    paper: PaperSat
+    model: About
+    maskbench: str
+    note: str | None
+    overall: Marks
+    by_rule: dict[str, Marks]
+    by_call: dict[str, Marks]
+    by_sort: dict[Sort, Marks]
+    confusion: dict[str, list[Confused]]
+    orders: OrdersShown
+    near_misses_by_rule: dict[str, Marks]
+    hostile: HostileShown
+    unasked: int
+    repeated: Repeated
+    failures: dict[Cause, int]
+    bar: list[ConditionShown]
+    not_measurable_because: list[str]
+    usage: ExamUsage
+    answers: list[AnswerShown]
+    neighbours: NeighboursShown | None = None  # where neutral replies were judged together
 
 
 def blocks(result: Result[Score], shown: int | None = None) -> Iterator[Block]:
@@ -74,7 +142,7 @@ def as_data(result: Result[Score]) -> ExamData:
             call: [Confused(*pair, n) for pair, n in sorted(counts.items())] for call, counts in score.confusion.items()
         },
         orders=score.orders,
-        neighbours=score.neighbours or UNSET,
+        neighbours=score.neighbours,
         near_misses_by_rule=score.near_misses,
         hostile=score.hostile,
         unasked=result.unasked,
@@ -98,14 +166,14 @@ def _answer(answer: Answer) -> AnswerShown:
         repetition=answer.repetition,
         proposition=question.scenario.proposition,
         replies=question.replies,
-        right=verdict_json.shown(question.right),
+        right=verdict_shown(question.right),
         is_right=answer.right,
         lured=answer.lured,
         given=None,
     )
     if isinstance(given, Failure):
         return structs.replace(shown, failure=FailureShown(given.cause, given.detail))
-    verdict = verdict_json.shown(given.verdict)
+    verdict = verdict_shown(given.verdict)
     return structs.replace(shown, given=verdict, reason=given.reason, confidence=given.confidence)
 
 

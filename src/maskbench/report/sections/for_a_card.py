@@ -13,7 +13,7 @@ from maskbench.report.of_runs import Alone, Scored, has_rates
 from maskbench.report.sections.headline import beside, finding, warnings
 from maskbench.report.sections.provenance import NOT_KNOWN, is_told
 from maskbench.report.sections.what_was_run import identity
-from maskbench.results.conventions_json import ConventionFigures
+from maskbench.results.conventions import ConventionFigures
 from maskbench.results.summary_json import Summary
 from maskbench.runs.source import knows_sampling
 from maskbench.settings import Settings

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import UnsetType
 
-from maskbench.judges.judges_json import JudgeUsage, SubjectUsage, Usage
+from maskbench.judges.verdict_sets import JudgeUsage, SubjectUsage, Usage
 from maskbench.models.prices import FREE, Price
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Only, Warn
@@ -186,7 +186,7 @@ def _seconds(summary: Summary) -> str:
 def _parts(usage: Usage) -> Iterator[tuple[str, JudgeUsage]]:
     """Who answered what; the questions on statements have a row of their own where they were asked."""
     yield "subject", usage.subject
-    if isinstance(usage.construct, UnsetType):
+    if usage.construct is None:
         yield "judge", usage.judge
     else:
         yield "judge, verdicts", usage.judge

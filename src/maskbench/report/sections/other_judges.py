@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from maskbench.judges.judges_json import Alike, JudgesShown, PairShown, SecondShown, SetShown
+from maskbench.judges.judges_agree import Alike, JudgesShown, PairShown, SetShown
+from maskbench.judges.second_look import SecondShown
 from maskbench.judges.verdict_sets import SECOND_LOOK, SetListed
 from maskbench.plain import one_line
 from maskbench.report.blocks import (

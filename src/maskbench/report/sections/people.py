@@ -9,18 +9,11 @@ from itertools import combinations
 from urllib.parse import quote
 
 from maskbench.errors import UsageError
-from maskbench.judges.people.agreement_json import (
-    AgreedOn,
-    AgreedOnKind,
-    AgreementData,
-    Compared,
-    Disagreement,
-    Missing,
-    SampleShown,
-)
+from maskbench.judges.people.against_judge import AgreedOnKind, AgreementData, Compared, Disagreement, SampleShown
 from maskbench.judges.people.labels import LabelStore
+from maskbench.judges.people.raters import Missing
 from maskbench.judges.people.readers import CALLED, Called
-from maskbench.judges.verdict_json import read
+from maskbench.method.verdict import from_json
 from maskbench.plain import one_line
 from maskbench.report.blocks import (
     Block,
@@ -41,6 +34,7 @@ from maskbench.report.of_runs import named
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections.story import verdict_words
 from maskbench.report.words import Taken, archetype
+from maskbench.stats.agreement import Agreed
 from maskbench.stats.intervals import Estimate
 from maskbench.stats.rate_json import Rate
 from maskbench.types import OUTCOMES
@@ -242,11 +236,11 @@ def _alike(data: AgreementData, told: Told) -> Figure:
     return Figure((chart,), "Verdicts and outcomes alike", table)
 
 
-def _share(part: AgreedOn) -> Estimate:
+def _share(part: Agreed) -> Estimate:
     return Rate(part.agree, part.agree_ci95, part.n).estimate
 
 
-def _groups(data: AgreementData, told: Told) -> Iterator[tuple[str, Mapping[str, AgreedOn]]]:
+def _groups(data: AgreementData, told: Told) -> Iterator[tuple[str, Mapping[str, Agreed]]]:
     """Judge and people, then, with several raters, every two who rate; each with what they are compared on."""
     judged, raters = data.together, [one_line(name) for name in data.sample.raters]
     calls = {_CALLS[call]: part for call, part in judged.by_call.items()}
@@ -311,7 +305,7 @@ def _differ(counts: Mapping[str, int]) -> str:
 
 def _case(differs: Disagreement, told: Told, who: Called) -> Case:
     """One reply on which they differ: without its texts where these may not be told."""
-    judge, theirs = verdict_words(read(differs.judge)), verdict_words(read(differs.readers))
+    judge, theirs = verdict_words(from_json(differs.judge)), verdict_words(from_json(differs.readers))
     text = f"{differs.call}, judge {judge}, {who.all} {theirs}"
     if differs.judge_outcome != differs.readers_outcome:
         outcomes = (differs.judge_outcome, differs.readers_outcome)

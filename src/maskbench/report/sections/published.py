@@ -8,8 +8,7 @@ from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Facts, Heading, Sentence, Table
 from maskbench.report.format import shown, signed
 from maskbench.report.sections.under_conventions import SIDE_BY_SIDE
-from maskbench.results.conventions import Convention
-from maskbench.results.conventions_json import ConventionFigures
+from maskbench.results.conventions import Convention, ConventionFigures
 from maskbench.results.published import Card, CardRow, Cell, Finding, Published
 
 _HEADS = {

@@ -18,8 +18,8 @@ from maskbench.results.comparison import compare
 from maskbench.results.comparison_json import Pairing
 from maskbench.runs.estimate import Estimate
 from maskbench.settings import Budget, Settings
+from maskbench.sweeps.record import SweepRun
 from maskbench.sweeps.sweep_forecast import SweepForecast, TaskForecast
-from maskbench.sweeps.sweep_json import SweepRun
 
 if TYPE_CHECKING:
     from maskbench.sweeps.sweeping import Swept

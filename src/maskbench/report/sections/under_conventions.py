@@ -8,8 +8,7 @@ from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Facts, Heading, Listed, Sentence, Table, Warn, Words
 from maskbench.report.format import between, pair, points
 from maskbench.report.words import archetype as titled
-from maskbench.results.conventions import Convention
-from maskbench.results.conventions_json import ConventionFigures, Figure, Gap
+from maskbench.results.conventions import Convention, ConventionFigures, Figure, Gap
 from maskbench.types import OUTCOMES, OutcomeName
 
 _NOT_HERE = {"judging": "not from this run", "described": "described only"}

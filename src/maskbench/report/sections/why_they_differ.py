@@ -11,8 +11,7 @@ from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Sentence, Table, Words
 from maskbench.report.format import between, percent, points
 from maskbench.report.runs_shown import Run
-from maskbench.results.conventions_json import Contribution, Explained, Side
-from maskbench.results.decomposition import explain_read
+from maskbench.results.decomposition import Contribution, Explained, Side, explain_read
 
 _CAUSES = {
     "scenarios": "scenarios",

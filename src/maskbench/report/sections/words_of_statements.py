@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
-from maskbench.judges.people.agreement_json import AgreedOn
 from maskbench.judges.people.readers import CALLED
 from maskbench.method.construct import QUESTIONS
 from maskbench.plain import one_line
@@ -32,6 +31,7 @@ from maskbench.results.comparison_json import PairedRate
 from maskbench.results.construct_asked import READINGS
 from maskbench.results.construct_correction import ConstructPeople
 from maskbench.results.summary_json import ConstructAsked, ConstructPart, Summary, Suspected
+from maskbench.stats.agreement import Agreed
 from maskbench.stats.rate_json import Rate
 
 READINGS_IN_WORDS: Mapping[str, str] = {  # each reading in words, the nested ones as steps
@@ -241,7 +241,7 @@ def _rows(data: ConstructPeople) -> Iterator[tuple[str, ...]]:
             yield ("", f"all {CALLED[data.who].all}", "–", "–", "–", "–", kappa(alpha.alpha), f"{alpha.n:,}")
 
 
-def _row(name: str, who: str, both: AgreedOn) -> tuple[str, ...]:
+def _row(name: str, who: str, both: Agreed) -> tuple[str, ...]:
     coefficient = "–" if not both.kappa_ci95 else " to ".join(kappa(end) for end in both.kappa_ci95)
     alike = (percent(both.agree), interval(both.agree_ci95))
     return (name, who, *alike, kappa(both.kappa), coefficient, kappa(both.alpha), f"{both.n:,}")

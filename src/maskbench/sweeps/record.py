@@ -1,4 +1,4 @@
-"""What sweep.json holds: the runs of a sweep by name, where each is kept, and how it stands."""
+"""The record that sweep.json holds: the runs of a sweep by name, where each is kept, and how it stands."""
 
 from __future__ import annotations
 
