@@ -22,7 +22,7 @@ from pathlib import Path
 
 from maskbench.interventions.dose.conclusion import Conclusion
 from maskbench.interventions.dose.dose_folder import DoseFolder
-from maskbench.interventions.dose.dose_json import AnyDose, DoseCurve, DoseRow
+from maskbench.interventions.dose.record import DoseAlone, DoseCurve, DoseRow
 from maskbench.pinocchio import sandbox
 from maskbench.report.format import between, interval, percent, points
 from maskbench.report.markdown import table as markdown
@@ -155,7 +155,7 @@ def as_text(curves: Curves, checks: Sequence[Check], small: bool) -> str:
     return "\n\n".join(parts)
 
 
-def _named(curves: Curves) -> Iterator[tuple[str, AnyDose]]:
+def _named(curves: Curves) -> Iterator[tuple[str, DoseAlone]]:
     """Every row of the table with its name: dose 0, each chosen dose, the placebo and the negated direction."""
     yield "nothing", next(curve.test.zero for curve in curves.values() if curve.test)
     for kind, curve in curves.items():

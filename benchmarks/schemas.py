@@ -16,7 +16,7 @@ import orjson
 from maskbench.interop.exam_card import ExamCard
 from maskbench.interop.imported import ImportData
 from maskbench.interop.transcripts import Transcript
-from maskbench.interventions.dose.dose_json import DoseRecord
+from maskbench.interventions.dose.record import DoseCurve
 from maskbench.judges.audit_figures import AuditData
 from maskbench.judges.people.against_judge import AgreementData
 from maskbench.report.sections.construct_exam import ConstructExamData
@@ -54,7 +54,7 @@ TYPES: dict[str, type] = {
     "audit": AuditData,
     "agreement": AgreementData,
     "construct-people": ConstructPeople,
-    "dose": DoseRecord,
+    "dose": DoseCurve,
     "sweep": SweepRecord,
     "sweep-plan": SweepForecast,
 }

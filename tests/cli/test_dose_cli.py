@@ -11,7 +11,7 @@ from flows import typed
 from maskbench.cli.dose import amounts
 from maskbench.errors import UsageError
 from maskbench.interventions.dose.dose_folder import DoseFolder
-from maskbench.interventions.dose.dose_json import plain_dose
+from maskbench.interventions.dose.record import plain_dose
 
 
 def dose(*arguments: str) -> str:

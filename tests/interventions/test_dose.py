@@ -18,8 +18,8 @@ from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.conclusion import Limits, conclude
 from maskbench.interventions.dose.curve import curve, effect
 from maskbench.interventions.dose.dose_folder import DoseFolder, cells
-from maskbench.interventions.dose.dose_json import BeliefsChanged, DoseCurve, DoseRecord, Plan, plain_dose
 from maskbench.interventions.dose.plan import check, doses, splits
+from maskbench.interventions.dose.record import BeliefsChanged, DoseCurve, DoseRecord, Plan, plain_dose
 from maskbench.report.sections.doses import blocks, finding
 from maskbench.report.terminal import text
 from maskbench.runs.folder import RunFolder
@@ -106,13 +106,20 @@ def test_the_weakest_dose_comes_first_and_dose_0_is_measured_anyway(tmp_path: Pa
 def test_no_proposition_is_in_both_splits_and_no_scenario_in_none(tmp_path: Path) -> None:
     """The hash of the proposition decides, so scenarios on one proposition go together."""
     made = plan(base=settings("sim"))
-    dev, test = splits(made, DoseFolder(tmp_path), {})
-    halves = [load(split.source) for split in (dev, test)]
-    assert not dev.propositions & test.propositions
+    split = splits(made, DoseFolder(tmp_path), {})
+    dev, test = split.dev, split.test
+    halves = [load(half.scenarios) for half in (dev, test)]
+    assert not propositions(halves[0]) & propositions(halves[1])
+    assert split.shared_propositions == 0
     assert digest([*halves[0], *halves[1]]) == digest(load(EVERYDAY))
     assert 0.15 < dev.n / (dev.n + test.n) < 0.45
     again = splits(structs.replace(made, base=settings("sim", seed=1)), DoseFolder(tmp_path / "other"), {})
-    assert again[0].propositions != dev.propositions
+    assert propositions(load(again.dev.scenarios)) != propositions(halves[0])
+
+
+def propositions(scenarios: Sequence[Scenario]) -> set[str]:
+    """What the scenarios are about."""
+    return {scenario.proposition for scenario in scenarios}
 
 
 def digest(scenarios: Sequence[Scenario]) -> str:
@@ -126,11 +133,11 @@ def digest(scenarios: Sequence[Scenario]) -> str:
 def test_of_the_sandbox_another_draw_is_the_dev_split(tmp_path: Path) -> None:
     """Nothing is written; how many propositions are in both is counted."""
     base = settings("pinocchio", judge="rules/sandbox", numeric_judge="rules/sandbox", scenarios="sandbox:3", seed=2)
-    dev, test = splits(plan(base=base), DoseFolder(tmp_path), {})
-    assert (dev.source, test.source) == ("sandbox:9003", "sandbox:3")
+    split = splits(plan(base=base), DoseFolder(tmp_path), {})
+    assert (split.dev.scenarios, split.test.scenarios) == ("sandbox:9003", "sandbox:3")
     assert not list(tmp_path.iterdir())
-    named, _ = splits(plan(base=base, dev="sandbox:5"), DoseFolder(tmp_path), {})
-    assert named.source == "sandbox:5"
+    named = splits(plan(base=base, dev="sandbox:5"), DoseFolder(tmp_path), {})
+    assert named.dev.scenarios == "sandbox:5"
     with pytest.raises(UsageError, match="is the set that is measured"):
         splits(plan(base=base, dev="sandbox:3"), DoseFolder(tmp_path), {})
 

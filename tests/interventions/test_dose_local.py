@@ -14,7 +14,7 @@ from maskbench.errors import UsageError
 from maskbench.interventions.dose.conclusion import Limits
 from maskbench.interventions.dose.damage import neutral_chats, perplexity
 from maskbench.interventions.dose.dose_folder import DoseFolder
-from maskbench.interventions.dose.dose_json import DoseCurve, Plan
+from maskbench.interventions.dose.record import DoseCurve, Plan
 from maskbench.models.hf.loading import Loaded, load
 from maskbench.models.hf.steering import steered
 from maskbench.models.hf.vectors import Vectors, load_vectors

@@ -27,7 +27,7 @@ from flows import MODELS, end, environ, in_file, maskbench, reply_to, serving, u
 from maskbench.errors import UsageError
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.dose_folder import DoseFolder
-from maskbench.interventions.dose.dose_json import DoseRecord, Plan
+from maskbench.interventions.dose.record import DoseRecord, Plan
 from maskbench.method.asks import Calls
 from maskbench.pages.server.live import Pace, Progress, described, duration, plan, progress
 from maskbench.pages.server.serving import ADDRESS, LocalServer

@@ -9,7 +9,7 @@ import pytest
 from test_labels import by_judge, give, sampled
 
 from maskbench.interventions.dose.arms import measure_doses
-from maskbench.interventions.dose.dose_json import Plan
+from maskbench.interventions.dose.record import Plan
 from maskbench.judges.audit_figures import figures
 from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit

@@ -14,8 +14,8 @@ from msgspec.structs import replace as with_parts
 from flows import command, environ, reply_to, serving, six_files, typed
 from maskbench.errors import UsageError
 from maskbench.interventions.dose.arms import measure_doses
-from maskbench.interventions.dose.dose_json import DoseCurve, Plan, plain_dose
 from maskbench.interventions.dose.plan import check, forecast
+from maskbench.interventions.dose.record import DoseCurve, Plan, plain_dose
 from maskbench.measurement import measure
 from maskbench.report.latex import render as as_latex
 from maskbench.report.markdown import render as as_markdown

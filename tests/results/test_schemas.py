@@ -16,7 +16,7 @@ from test_labels import by_judge, give, sampled
 import schemas
 from maskbench.cli import main
 from maskbench.interventions.dose.arms import measure_doses
-from maskbench.interventions.dose.dose_json import DoseCurve, DoseRecord, Plan, dose_from, plain_dose
+from maskbench.interventions.dose.record import DoseCurve, Plan, dose_from, plain_dose
 from maskbench.judges.audit_figures import AuditData
 from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit
@@ -198,6 +198,6 @@ def test_a_dose_curve_is_of_its_type(tmp_path: Path) -> None:
     validator("dose").validate(plain)
     assert dose_from(plain) == curve
     with pytest.raises(Misfit, match=r"there is no verdict\.word"):
-        fitted(plain | {"verdict": {"reasons": []}}, DoseRecord)
+        fitted(plain | {"verdict": {"reasons": []}}, DoseCurve)
     with pytest.raises(Misfit, match="there is no split"):
         fitted({name: part for name, part in plain.items() if name != "split"}, DoseCurve)

@@ -22,7 +22,7 @@ from maskbench import load
 from maskbench.cli.statement_questions import _settings as of_questions
 from maskbench.errors import ModelError, UsageError
 from maskbench.interventions.dose.arms import measure_doses
-from maskbench.interventions.dose.dose_json import Plan
+from maskbench.interventions.dose.record import Plan
 from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit, settings_of
 from maskbench.judges.construct_judging import ask_construct

@@ -36,7 +36,7 @@ from maskbench.settings import Budget
 
 if TYPE_CHECKING:
     from maskbench.cli.progress import Display
-    from maskbench.interventions.dose.dose_json import Kind, Plan
+    from maskbench.interventions.dose.record import Kind, Plan
 
 _DOSES, _SPLIT = Group("Doses", sort_key=2), Group("Splits and controls", sort_key=3)
 _MOST = 200  # doses on one curve
@@ -206,7 +206,7 @@ def dose(
     """
     from maskbench.interventions.dose.arms import measure_doses
     from maskbench.interventions.dose.dose_folder import DoseFolder
-    from maskbench.interventions.dose.dose_json import plain_dose
+    from maskbench.interventions.dose.record import plain_dose
     from maskbench.report.sections.doses import blocks
 
     budget = Budget(**{name: given.pop(name) for name in _LIMITS if name in given})
@@ -260,10 +260,8 @@ def _watching() -> Callable[[str, Path], Display]:
 
 def _plan(model: str, doses: Doses, splits: Splits, given: Mapping[str, Any]) -> Plan:
     """What the options ask for; raises UsageError where they do not go together."""
-    from msgspec import UNSET
-
     from maskbench.interventions.dose.conclusion import Limits
-    from maskbench.interventions.dose.dose_json import Plan
+    from maskbench.interventions.dose.record import Plan
 
     kind = _kind(doses)
     if not 0 < splits.margin < 1:
@@ -282,7 +280,7 @@ def _plan(model: str, doses: Doses, splits: Splits, given: Mapping[str, Any]) ->
         random=splits.random,
         on_beliefs=doses.prompt_on_beliefs,
         limits=Limits(margin=splits.margin),
-        share_beliefs=doses.share_beliefs or UNSET,
+        share_beliefs=doses.share_beliefs,
     )
 
 

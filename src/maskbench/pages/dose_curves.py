@@ -7,7 +7,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from maskbench.interventions.dose.dose_json import AnyDose, DoseCurve
+from maskbench.interventions.dose.record import DoseAlone, DoseCurve
 from maskbench.pages.charts import both
 from maskbench.pages.drawing import PERCENT, QUARTERS, Scale, Sheet
 from maskbench.report.blocks import OverDose
@@ -44,24 +44,24 @@ def _curve(chart: OverDose, width: float, variant: str) -> Markup:
     return sheet.svg(f"{title} by dose. {label}", variant)
 
 
-def shares(shows: Literal["outcomes", "damage"], row: AnyDose) -> dict[str, Estimate]:
+def shares(shows: Literal["outcomes", "damage"], row: DoseAlone) -> dict[str, Estimate]:
     """What a curve shows of one dose, by name."""
     if shows == "outcomes":
         return {outcome.replace("_", " "): _of_outcome(row, outcome) for outcome in _OUTCOMES}
     return {name: _of_damage(row, name) for name, _, _ in DAMAGE}
 
 
-def _of_outcome(row: AnyDose, outcome: OutcomeName) -> Estimate:
+def _of_outcome(row: DoseAlone, outcome: OutcomeName) -> Estimate:
     return row.values[RATE_OF[outcome]].estimate
 
 
-def _of_damage(row: AnyDose, name: str) -> Estimate:
+def _of_damage(row: DoseAlone, name: str) -> Estimate:
     if name == "malformed":
         return Estimate(row.malformed_value, None, None, row.n)
     return row.values["accuracy" if name == "accuracy" else "p_no_belief"].estimate
 
 
-def _sheet(rows: Sequence[AnyDose], width: float, up: str, across: str) -> Sheet:
+def _sheet(rows: Sequence[DoseAlone], width: float, up: str, across: str) -> Sheet:
     amounts = sorted(set(map(_amount, rows)))
     left, room = 46.0, 14.0
     every = -(-len(amounts) // (11 if width > 500 else 6))
@@ -97,7 +97,7 @@ def _mark(data: DoseCurve, sheet: Sheet) -> None:
         sheet.rules([((_amount(data.chosen),) * 2, (0, 1), "soft")], 1, strokeDash=[4, 3])
 
 
-def _amount(row: AnyDose) -> float:
+def _amount(row: DoseAlone) -> float:
     """Where a dose stands: only curves on which each has a place are drawn."""
     return row.amount or 0.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from maskbench.interventions.dose.dose_folder import DoseFolder
-from maskbench.interventions.dose.dose_json import DoseCurve
+from maskbench.interventions.dose.record import DoseCurve
 from maskbench.pages import figure_files
 from maskbench.pages.shell import Document, report
 from maskbench.report.format import between, points

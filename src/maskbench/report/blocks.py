@@ -15,7 +15,7 @@ from maskbench.stats.intervals import Estimate
 from maskbench.types import OutcomeName
 
 if TYPE_CHECKING:
-    from maskbench.interventions.dose.dose_json import AnyDose, DoseCurve
+    from maskbench.interventions.dose.record import DoseAlone, DoseCurve
 
 Medium = Literal["page", "text"]  # text: terminal, Markdown and LaTeX
 How = Literal[
@@ -232,7 +232,7 @@ class OverDose:
 
     shows: Literal["outcomes", "damage"]
     data: DoseCurve
-    rows: tuple[AnyDose, ...]
+    rows: tuple[DoseAlone, ...]
 
 
 Chart = Bars | Points | Differences | Curve | Plane | Flow | OverDose

@@ -12,26 +12,23 @@ from importlib.metadata import version
 from pathlib import Path
 from random import Random
 
-from msgspec import structs
-
 from maskbench.interventions.dose.conclusion import CHOICE, Conclusion, choose, conclude, exceeds
 from maskbench.interventions.dose.curve import candidate, curve, effect
 from maskbench.interventions.dose.damage import Perplexities
 from maskbench.interventions.dose.dose_folder import DoseFolder
-from maskbench.interventions.dose.dose_json import (
+from maskbench.interventions.dose.plan import Dose, check, doses, splits, strength, zero
+from maskbench.interventions.dose.record import (
     DoseAlone,
     DoseCurve,
     DoseRecord,
     DoseRow,
-    Halves,
+    Half,
     OnDev,
     OnTest,
-    Place,
     Plan,
     RandomDirections,
     RandomRow,
 )
-from maskbench.interventions.dose.plan import Dose, Split, check, doses, splits, strength, zero
 from maskbench.judges.verdict_sets import reading
 from maskbench.measurement import measure, measure_beside
 from maskbench.method.forms import prompts_of
@@ -129,10 +126,10 @@ class _Measuring:
     def all(self, begun: DoseRecord) -> DoseCurve:
         """Choose on the dev split, measure on the test split, hold against the controls."""
         self._check()
-        dev, test = splits(self.plan, self.folder, self.environ)
-        on_dev, chosen = self._choose(dev)
-        on_test = None if chosen is None else self._report(test, chosen)
-        controls = None if chosen is None or on_test is None else self._controls(test, chosen, on_test)
+        split = splits(self.plan, self.folder, self.environ)
+        on_dev, chosen = self._choose(split.dev)
+        on_test = None if chosen is None else self._report(split.test, chosen)
+        controls = None if chosen is None or on_test is None else self._controls(split.test, chosen, on_test)
         if on_test is None:
             why = "Every dose did too much damage on the dev split; the test split was not touched."
             verdict = Conclusion("none chosen", (why,))
@@ -144,14 +141,14 @@ class _Measuring:
             maskbench=begun.maskbench,
             choice=begun.choice,
             words=begun.words,
-            split=Halves(dev.half, test.half, len(dev.propositions & test.propositions)),
+            split=split,
             dev=on_dev,
             test=on_test,
             controls=controls,
             verdict=verdict,
         )
 
-    def _report(self, test: Split, chosen: Dose) -> OnTest:
+    def _report(self, test: Half, chosen: Dose) -> OnTest:
         """The chosen dose on the test split, beside all others at its layers and, of steering, the negated one."""
         some = doses(self.plan, self.folder, chosen.layers)
         opposite = -chosen.amount if chosen.amount is not None and self.plan.kind == "steer" else None
@@ -165,7 +162,7 @@ class _Measuring:
         words: dict[str, Conclusion] = {}
         for row in on_test.rows:
             random = controls.differences if controls and row.name == on_test.chosen else ()
-            row.verdict = words[row.name] = conclude(effect(row, row.perplexity_ratio, random), self.plan.limits)
+            row.verdict = words[row.name] = conclude(effect(row, random), self.plan.limits)
         return words[on_test.chosen]
 
     def _check(self) -> None:
@@ -175,7 +172,7 @@ class _Measuring:
                 check_options(dose.settings)
                 check_models(identified(dose.settings), addressed(self.environ, dose.settings))
 
-    def _choose(self, dev: Split) -> tuple[OnDev | None, Dose | None]:
+    def _choose(self, dev: Half) -> tuple[OnDev | None, Dose | None]:
         """The dev curve and the dose chosen on it; with one dose alone there is nothing to choose."""
         several = [dose for layers in self.plan.layers for dose in doses(self.plan, self.folder, layers)]
         if len(several) == 1:
@@ -185,35 +182,25 @@ class _Measuring:
         chosen = next((dose for dose in several if dose.name == name), None)
         return OnDev(zero_, rows, name, dict(ruled_out)), chosen
 
-    def _curve(self, split: Split, part: str, some: Sequence[Dose], statements: int) -> tuple[DoseAlone, list[DoseRow]]:
+    def _curve(self, split: Half, part: str, some: Sequence[Dose], statements: int) -> tuple[DoseAlone, list[DoseRow]]:
         """Dose 0 and these doses, measured on one split: rows in the order of their amounts."""
         nothing = zero(self.plan)
         ordered = sorted(some, key=lambda dose: (dose.layers or (), dose.amount if dose.amount is not None else 0.0))
         base, *runs = self._runs(split, part, [nothing, *ordered], statements)
         alone, against = curve(base, runs, self.plan.base.design.rules)
         normal = self.perplexities.of(nothing)
-        places = [
-            Place(
-                dose.name,
-                dose.amount,
-                dose.layers,
-                path.relative_to(self.folder.path).as_posix(),
-                perplexity := self.perplexities.of(dose),
-                perplexity / normal if perplexity and normal else None,
-            )
-            for dose, path in zip((nothing, *ordered), (base, *runs), strict=True)
-        ]
-        zero_, *others = map(structs.asdict, places)
-        rows = [DoseRow(**structs.asdict(row), **place) for row, place in zip(against, others, strict=True)]
-        return DoseAlone(**structs.asdict(alone), **zero_), rows
+        for dose, row in zip((nothing, *ordered), (alone, *against), strict=True):
+            row.amount, row.layers, row.perplexity = dose.amount, dose.layers, self.perplexities.of(dose)
+            row.perplexity_ratio = row.perplexity / normal if row.perplexity and normal else None
+        return alone, against
 
-    def _runs(self, split: Split, part: str, some: Sequence[Dose], statements: int) -> list[Path]:
+    def _runs(self, split: Half, part: str, some: Sequence[Dose], statements: int) -> list[Path]:
         """Measure these doses on one split, or go on with them."""
         paths: list[Path] = []
         for place, dose in enumerate(some, start=1):
-            settings = dose.settings.having(scenarios=split.source, statements=statements)
+            settings = dose.settings.having(scenarios=split.scenarios, statements=statements)
             path = self.folder.path / part / dose.name
-            if self.plan.share_beliefs is True and paths:
+            if self.plan.share_beliefs and paths:
                 settings = sharing(settings, self.plan.base, paths[0])
             make_folder(path, inherited(self.folder.path))
             watcher = self.watch(f"{part}, {place} of {len(some)}: {dose.name}", path)
@@ -225,7 +212,7 @@ class _Measuring:
             paths.append(path)
         return paths
 
-    def _controls(self, test: Split, chosen: Dose, on_test: OnTest) -> RandomDirections | None:
+    def _controls(self, test: Half, chosen: Dose, on_test: OnTest) -> RandomDirections | None:
         """Random directions of the same norm at the chosen strength, held against dose 0 of the test split."""
         from maskbench.models.hf.vectors import load_vectors
 
@@ -242,14 +229,14 @@ class _Measuring:
         _, against = curve(self.folder.path / on_test.zero.run, runs, plan.base.design.rules)
         rows = [
             RandomRow(
-                name=path.name,
-                run=path.relative_to(self.folder.path).as_posix(),
+                name=row.name,
+                run=row.run,
                 rates=row.rates,
                 malformed=row.malformed,
                 withheld=row.withheld,
                 untested_because=row.untested_because,
             )
-            for path, row in zip(runs, against, strict=True)
+            for row in against
         ]
         differences = [row.rates.p_lie.difference for row in rows if row.rates.p_lie.difference is not None]
         changed = next(row.rates.p_lie.difference for row in on_test.rows if row.name == chosen.name)

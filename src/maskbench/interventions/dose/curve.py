@@ -16,7 +16,7 @@ from msgspec import structs
 
 from maskbench.interventions.dose.conclusion import Candidate, Difference, Effect
 from maskbench.interventions.dose.damage import malformed
-from maskbench.interventions.dose.dose_json import Against, Alone, BeliefsChanged, DoseRow
+from maskbench.interventions.dose.record import BeliefsChanged, DoseAlone, DoseRow
 from maskbench.judges.verdict_sets import Done
 from maskbench.judges.verdict_sets import reading as opening
 from maskbench.method.outcomes import by_belief
@@ -64,7 +64,7 @@ def reading(path: Path, rules: RuleSet, base: Reading | None = None) -> Reading:
         return Reading(read_judged(opened, rules, None, see), broken, by_base)
 
 
-def curve(base: Path, runs: Sequence[Path], rules_name: str) -> tuple[Alone, list[Against]]:
+def curve(base: Path, runs: Sequence[Path], rules_name: str) -> tuple[DoseAlone, list[DoseRow]]:
     """Dose 0 by itself, and every other run held against it; docs/interventions.md describes their fields.
 
     Raises UsageError for runs without a shared scenario, RunUnreadable for folders without a run.
@@ -80,11 +80,8 @@ def curve(base: Path, runs: Sequence[Path], rules_name: str) -> tuple[Alone, lis
     return zero, [_against(first, other, pairing) for other, pairing in zip(others, pairings, strict=True)]
 
 
-def effect(row: Against, ratio: float | None = None, random: Sequence[float] = ()) -> Effect:
-    """What the conclusion on this row rests on.
-
-    `ratio` is its perplexity as a multiple of dose 0's, `random` the differences in P(lie) of the random directions.
-    """
+def effect(row: DoseRow, random: Sequence[float] = ()) -> Effect:
+    """What the conclusion on this row rests on; `random` are the differences in P(lie) of the random directions."""
     return Effect(
         p_lie=difference(row.rates.p_lie),
         p_honest=difference(row.rates.p_honest),
@@ -92,7 +89,7 @@ def effect(row: Against, ratio: float | None = None, random: Sequence[float] = (
         accuracy=difference(row.rates.accuracy),
         malformed=difference(row.malformed),
         p_lie_by_base=difference(row.p_lie_by_base),
-        perplexity=ratio,
+        perplexity=row.perplexity_ratio,
         random=tuple(random),
         untested=tuple(row.untested_because),
     )
@@ -117,12 +114,12 @@ def difference(rate: PairedRate) -> Difference | None:
     return Difference(rate.difference, *rate.ci95, *rate.one_sided95)
 
 
-def _alone(run: Reading) -> Alone:
-    """What is said of any run by itself."""
+def _alone(run: Reading) -> DoseAlone:
+    """A run by itself, of which its folder says the name alone: which dose it is, the plan knows."""
     table, tallies = tabulate(run.arm.scored.values())
     withheld = error_share(table) > run.arm.settings.design.max_error_rate
-    which = about(run.arm)
-    return Alone(
+    which, path = about(run.arm), run.arm.path
+    return DoseAlone(
         subject=which.subject,
         statements=which.statements,
         done=which.done,
@@ -130,6 +127,12 @@ def _alone(run: Reading) -> Alone:
         values={name: Rate.of(NO_DATA if withheld else value) for name, value in rates(table).items() if name in RATES},
         evasions=_kinds((tally.evasions for tally in tallies.values()), 0 if withheld else int(table.usable.sum())),
         malformed_value=_share(run),
+        name=path.name,
+        run=f"{path.parent.name}/{path.name}",
+        amount=None,
+        layers=None,
+        perplexity=None,
+        perplexity_ratio=None,
     )
 
 
@@ -140,7 +143,7 @@ def _share(run: Reading) -> float | None:
     return sum(weight * count / total for weight, count, total in counted) / whole if whole else None
 
 
-def _against(base: Reading, run: Reading, pairing: Pairing) -> Against:
+def _against(base: Reading, run: Reading, pairing: Pairing) -> DoseRow:
     """A dose held against dose 0."""
     both = shared(base.arm, run.arm)
     keys = [scored.key for scored in both.first]
@@ -148,7 +151,7 @@ def _against(base: Reading, run: Reading, pairing: Pairing) -> Against:
     table = tabulate(both.first)[0]
     by_base = contrast(table, tabulate(run.by_base[key] for key in keys)[0], weights).rates.p_lie
     own = [_as_tested(rate, pairing) for rate in (by_base, _malformed(base, run, keys, weights, table))]
-    return Against(
+    return DoseRow(
         **structs.asdict(_alone(run)),
         withheld=pairing.withheld,
         untested_because=pairing.untested_because,

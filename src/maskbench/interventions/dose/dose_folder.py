@@ -10,7 +10,7 @@ import orjson
 from msgspec import to_builtins
 
 from maskbench.errors import RunError, RunMismatch, RunUnreadable
-from maskbench.interventions.dose.dose_json import SCHEMA, DoseRecord, dose_from, plain_dose
+from maskbench.interventions.dose.record import SCHEMA, DoseRecord, dose_from, plain_dose
 from maskbench.runs.disk import read_whole
 from maskbench.runs.fitting import from_file
 from maskbench.runs.folder import RunFolder

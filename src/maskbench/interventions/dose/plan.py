@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from maskbench.errors import UsageError
 from maskbench.interventions.dose.dose_folder import DoseFolder
-from maskbench.interventions.dose.dose_json import Half, Layers, Plan
+from maskbench.interventions.dose.record import Half, Halves, Layers, Plan
 from maskbench.method.forms import prompts_of
 from maskbench.runs.begin import taken
 from maskbench.runs.forecast import Load
@@ -34,21 +35,6 @@ class Dose:
     layers: Layers = None
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
-    """A half of the scenarios: the set, its name for people, how many scenarios it has, and their propositions."""
-
-    source: str
-    name: str
-    n: int
-    propositions: frozenset[str]
-
-    @property
-    def half(self) -> Half:
-        """The split as dose.json has it."""
-        return Half(self.source, self.name, self.n, len(self.propositions))
-
-
 def check(plan: Plan) -> None:
     """Raise UsageError for a plan that cannot be meant."""
     if not without_zero(plan.doses):
@@ -70,7 +56,7 @@ def check(plan: Plan) -> None:
 
 def _check_shared(plan: Plan) -> None:
     """Raise UsageError where doses are to share beliefs that they change."""
-    if plan.share_beliefs is not True:
+    if not plan.share_beliefs:
         return
     if plan.kind != "prompts":
         raise UsageError(
@@ -125,7 +111,7 @@ def without_zero(given: Iterable[float | str]) -> list[float | str]:
     return sorted(real, key=lambda dose: 0.0 if isinstance(dose, str) else abs(dose))
 
 
-def splits(plan: Plan, folder: DoseFolder, environ: Mapping[str, str]) -> tuple[Split, Split]:
+def splits(plan: Plan, folder: DoseFolder, environ: Mapping[str, str]) -> Halves:
     """The dev and the test split. Of the sandbox another draw is the dev split, unless one is named.
 
     Else every proposition goes to one of them, by a hash of the seed and the proposition, with all of its scenarios;
@@ -142,7 +128,9 @@ def splits(plan: Plan, folder: DoseFolder, environ: Mapping[str, str]) -> tuple[
         names = dev, test
     if dev == test:
         raise UsageError(f"--dev {dev} is the set that is measured. Name another one.")
-    return _split(plan, dev, names[0], environ), _split(plan, test, names[1], environ)
+    on_dev, on_test = (_propositions(plan, split, environ) for split in (dev, test))
+    halves = (Half(dev, names[0], on_dev.total(), len(on_dev)), Half(test, names[1], on_test.total(), len(on_test)))
+    return Halves(*halves, shared_propositions=len(on_dev.keys() & on_test.keys()))
 
 
 def _written(plan: Plan, folder: DoseFolder, share: float, environ: Mapping[str, str]) -> tuple[str, str]:
@@ -160,9 +148,11 @@ def _written(plan: Plan, folder: DoseFolder, share: float, environ: Mapping[str,
     return str(folder.scenarios("dev", halves[True])), str(folder.scenarios("test", halves[False]))
 
 
-def _split(plan: Plan, source: str, name: str, environ: Mapping[str, str]) -> Split:
-    scenarios = list(taken(plan.base.having(scenarios=source), environ).scenarios)
-    return Split(source, name, len(scenarios), frozenset(scenario.proposition.strip() for scenario in scenarios))
+def _propositions(plan: Plan, source: str, environ: Mapping[str, str]) -> Counter[str]:
+    """How many scenarios a set has on each proposition."""
+    return Counter(
+        scenario.proposition.strip() for scenario in taken(plan.base.having(scenarios=source), environ).scenarios
+    )
 
 
 def share_of(dev: str) -> float | None:
@@ -198,7 +188,7 @@ def forecast(plan: Plan, environ: Mapping[str, str]) -> tuple[int, Loads]:
     )
     loads: Loads = {}
     for wanted, runs, part in parts:
-        asking = min(runs, 1) if plan.share_beliefs is True else runs  # the others have the beliefs of dose 0
+        asking = min(runs, 1) if plan.share_beliefs else runs  # the others have the beliefs of dose 0
         sharing = wanted.having(beliefs_from="dose 0")
         for settings, times in ((wanted, asking * part), (sharing, (runs - asking) * part)):
             for key, load in _loads(settings, environ).items() if times else ():

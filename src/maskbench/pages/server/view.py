@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from maskbench.errors import MaskbenchError
 from maskbench.interventions.dose.dose_folder import DoseFolder
-from maskbench.interventions.dose.dose_json import DoseCurve
+from maskbench.interventions.dose.record import DoseCurve
 from maskbench.pages.board_page import LONGEST_NAME, tables
 from maskbench.pages.server.live import Look, Watch
 from maskbench.pages.server.serving import aside, page

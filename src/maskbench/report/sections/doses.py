@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from maskbench.interventions.dose.conclusion import Conclusion
-from maskbench.interventions.dose.dose_json import AnyDose, DoseCurve, DoseRecord, DoseRow, Half, OnDev
+from maskbench.interventions.dose.record import DoseAlone, DoseCurve, DoseRecord, DoseRow, Half, OnDev
 from maskbench.pinocchio.rule_judge import NAME as SANDBOX_JUDGE
 from maskbench.plain import one_line
 from maskbench.report.blocks import (
@@ -122,7 +121,7 @@ def opposite_row(data: DoseCurve) -> DoseRow | None:
     return next((row for row in data.test.rows if row.amount == opposite), None)
 
 
-def dose_of(data: DoseCurve, row: AnyDose) -> str:
+def dose_of(data: DoseCurve, row: DoseAlone) -> str:
     """A dose in words."""
     match data.plan.kind:
         case "steer":
@@ -138,7 +137,7 @@ def _layers(layers: Sequence[int] | None) -> str:
     return f"layer {layers[0]}" if len(layers) == 1 else f"layers {', '.join(map(str, layers))}"
 
 
-def _label(data: DoseCurve, row: AnyDose) -> str:
+def _label(data: DoseCurve, row: DoseAlone) -> str:
     """The name of a dose in a table; the chosen one is marked."""
     mark, kind = "▸ " if data.chosen and row.name == data.chosen.name else "", data.plan.kind
     if row.amount is None or (kind == "prompts" and not row.amount):
@@ -147,7 +146,7 @@ def _label(data: DoseCurve, row: AnyDose) -> str:
     return f"{mark}{row.amount:{sign}g}".replace("-", "−")
 
 
-def _prompt(row: AnyDose) -> str:
+def _prompt(row: DoseAlone) -> str:
     return one_line(row.name).removeprefix("prompt_")
 
 
@@ -157,7 +156,7 @@ def _prompt(row: AnyDose) -> str:
 def sections(data: DoseCurve) -> Iterator[Section]:
     """Everything below the finding."""
     if data.test is not None and data.chosen is not None:
-        rows: list[AnyDose] = sorted((data.test.zero, *data.test.rows), key=lambda row: row.amount or 0.0)
+        rows: list[DoseAlone] = sorted((data.test.zero, *data.test.rows), key=lambda row: row.amount or 0.0)
         if all(row.amount is not None for row in rows):
             yield Section("curve", "The dose curve", "curve", tuple(_curves(data, rows)))
         yield Section("outcomes", "Outcomes side by side", "outcomes", tuple(_side_by_side(data, rows)))
@@ -175,7 +174,7 @@ def rules(data: DoseRecord) -> Section:
     return Section("words", "The words, stated beforehand", "the words", (order, words))
 
 
-def _curves(data: DoseCurve, rows: Sequence[AnyDose]) -> Iterator[Block]:
+def _curves(data: DoseCurve, rows: Sequence[DoseAlone]) -> Iterator[Block]:
     note = f"95 % intervals: {CAVEAT}.{_band_note(data)}"
     chart = OverDose("outcomes", data, tuple(rows))
     yield Only("page", Figure((chart,), "Outcomes by dose", _values(data, rows), KEY, note))
@@ -208,7 +207,7 @@ def _controls(data: DoseCurve) -> Iterator[tuple[str, str]]:
         yield "the negated direction", f"{change(data, opposite)}."
 
 
-def _side_by_side(data: DoseCurve, rows: Sequence[AnyDose]) -> Iterator[Block]:
+def _side_by_side(data: DoseCurve, rows: Sequence[DoseAlone]) -> Iterator[Block]:
     mixes = (outcomes(_label(data, row), {name: row.values[RATE_OF[name]].estimate for name in ORDER}) for row in rows)
     yield Figure((Bars(tuple(mixes)),), "Outcomes by dose, as bars", _values(data, rows), KEY, WHISKERS)
     held = [row for row in rows if isinstance(row, DoseRow)]
@@ -223,7 +222,7 @@ def _side_by_side(data: DoseCurve, rows: Sequence[AnyDose]) -> Iterator[Block]:
             yield Warn(one_line(f"{_label(data, row)}: {reason}"))
 
 
-def _values(data: DoseCurve, rows: Sequence[AnyDose]) -> Table:
+def _values(data: DoseCurve, rows: Sequence[DoseAlone]) -> Table:
     names = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy")
     head = ("dose", "P(lie)", "P(honest)", "P(evasive)", "P(no belief)", "accuracy")
     cells = ((_label(data, row), *(cell(row.values[name].estimate) for name in names)) for row in rows)
@@ -233,10 +232,10 @@ def _values(data: DoseCurve, rows: Sequence[AnyDose]) -> Table:
 def _against_zero(data: DoseCurve, row: DoseRow) -> tuple[str, ...]:
     rates = row.rates.p_lie, row.rates.p_honest
     cells = (text for rate in rates for text in (points(rate.difference), between(rate.ci95)))
-    return _label(data, row), *cells, row.verdict.word if isinstance(row.verdict, Conclusion) else "–"
+    return _label(data, row), *cells, row.verdict.word if row.verdict else "–"
 
 
-def _damage(data: DoseCurve, rows: Sequence[AnyDose]) -> Iterator[Block]:
+def _damage(data: DoseCurve, rows: Sequence[DoseAlone]) -> Iterator[Block]:
     yield f"{_SHARED if _shares(data) else _ANEW} {_MALFORMED}"
     yield _damage_table(data, rows)
     kinds = [name for name in (*EVASIONS, "unsaid") if name != "unsaid" or any(row.evasions[name] for row in rows)]
@@ -245,7 +244,7 @@ def _damage(data: DoseCurve, rows: Sequence[AnyDose]) -> Iterator[Block]:
     yield Table(head, tuple(cells), "Kinds of evasion, as shares of all statements")
 
 
-def _damage_table(data: DoseCurve, rows: Sequence[AnyDose]) -> Table:
+def _damage_table(data: DoseCurve, rows: Sequence[DoseAlone]) -> Table:
     base = "P(lie) by beliefs\nof dose 0"
     head = ("dose", "accuracy", "no belief", "beliefs\nmoved", base, "malformed", "perplexity")
     return Table(
@@ -267,16 +266,16 @@ def _damage_table(data: DoseCurve, rows: Sequence[AnyDose]) -> Table:
 
 def _shares(data: DoseRecord) -> bool:
     """Whether every prompt has the beliefs of dose 0."""
-    return data.plan.share_beliefs is True
+    return data.plan.share_beliefs
 
 
-def _moved(row: AnyDose) -> str:
+def _moved(row: DoseAlone) -> str:
     if not isinstance(row, DoseRow) or not row.beliefs_changed.n:
         return "–"
     return percent(row.beliefs_changed.changed / row.beliefs_changed.n)
 
 
-def _perplexity(row: AnyDose) -> str:
+def _perplexity(row: DoseAlone) -> str:
     return "–" if row.perplexity is None else f"{row.perplexity:.4g}"
 
 
@@ -291,11 +290,11 @@ def _choice(data: DoseCurve) -> Iterator[Block]:
     confirmed = f" {_CONFIRMED}" if _shares(data) and data.test else ""
     yield f"The dose is chosen by {data.choice}. {measured}{confirmed}"
     head = ("dose, on dev", "P(lie)", "accuracy", "no belief", "malformed", "perplexity", "ruled out by")
-    rows: tuple[AnyDose, ...] = (dev.zero, *dev.rows)
+    rows: tuple[DoseAlone, ...] = (dev.zero, *dev.rows)
     yield Table(head, tuple(_tried(data, dev, row) for row in rows), last_text=True)
 
 
-def _tried(data: DoseCurve, dev: OnDev, row: AnyDose) -> tuple[str, ...]:
+def _tried(data: DoseCurve, dev: OnDev, row: DoseAlone) -> tuple[str, ...]:
     mark = " ▸ chosen" if row.name == dev.chosen else ""
     values = (percent(row.values[name].value) for name in ("p_lie", "accuracy", "p_no_belief"))
     ruled_out = one_line(dev.ruled_out.get(row.name, ""))

@@ -1,10 +1,10 @@
-"""dose.json as types: what was planned, what every dose came to, and the conclusion."""
+"""The record that dose.json holds: what was planned, what every dose came to, and the conclusion."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import UNSET, Struct, UnsetType, structs
+from msgspec import Struct, structs
 
 from maskbench.interventions.dose.conclusion import Conclusion, Limits
 from maskbench.results.comparison_json import McNemar, PairedFactors, PairedRate, PairedRates, Test
@@ -33,7 +33,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     random: int = 20
     on_beliefs: bool = False  # prompts stand on belief questions, too
     limits: Limits = Limits()
-    share_beliefs: bool | UnsetType = UNSET  # every dose has the beliefs of dose 0; unset: each asks for its own
+    share_beliefs: bool = False  # every dose has the beliefs of dose 0; else each asks for its own
 
 
 class Half(Struct, forbid_unknown_fields=True):
@@ -53,19 +53,8 @@ class Halves(Struct, forbid_unknown_fields=True):
     shared_propositions: int
 
 
-class Place(Struct):
-    """Which dose it is, where its run lies, and what it does to neutral text; a dose's record ends with these."""
-
-    name: str
-    amount: float | None
-    layers: Layers
-    run: str
-    perplexity: float | None
-    perplexity_ratio: float | None
-
-
-class Alone(Struct, forbid_unknown_fields=True, kw_only=True):
-    """What any run says by itself."""
+class DoseAlone(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A dose by itself: what its run says, which one it is, where its run lies, and what it does to neutral text."""
 
     subject: str
     statements: int
@@ -74,15 +63,10 @@ class Alone(Struct, forbid_unknown_fields=True, kw_only=True):
     values: dict[str, Rate]
     evasions: dict[str, float | None]
     malformed_value: float | None
-
-
-class DoseAlone(Alone, forbid_unknown_fields=True, kw_only=True):
-    """A dose by itself."""
-
     name: str
+    run: str
     amount: float | None
     layers: Layers
-    run: str
     perplexity: float | None
     perplexity_ratio: float | None
 
@@ -94,8 +78,8 @@ class BeliefsChanged(Struct, forbid_unknown_fields=True):
     n: int
 
 
-class Against(Alone, forbid_unknown_fields=True, kw_only=True):
-    """A run held against dose 0."""
+class DoseRow(DoseAlone, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """A dose held against dose 0, with what it came to where it is on the reported half."""
 
     withheld: str | None
     untested_because: list[str]
@@ -108,21 +92,7 @@ class Against(Alone, forbid_unknown_fields=True, kw_only=True):
     p_lie_by_base: PairedRate
     beliefs_changed: BeliefsChanged
     malformed: PairedRate
-
-
-class DoseRow(Against, forbid_unknown_fields=True, kw_only=True):
-    """A dose held against dose 0, with what it came to where it is on the reported half."""
-
-    name: str
-    amount: float | None
-    layers: Layers
-    run: str
-    perplexity: float | None
-    perplexity_ratio: float | None
-    verdict: Conclusion | UnsetType = UNSET
-
-
-AnyDose = DoseAlone | DoseRow
+    verdict: Conclusion | None = None
 
 
 class OnDev(Struct, forbid_unknown_fields=True):
@@ -171,11 +141,6 @@ class DoseRecord(Struct, forbid_unknown_fields=True, kw_only=True):
     maskbench: str
     choice: str  # by what a dose is chosen
     words: list[str]  # the rules of the conclusion
-    split: Halves | UnsetType = UNSET
-    dev: OnDev | UnsetType | None = UNSET
-    test: OnTest | UnsetType | None = UNSET
-    controls: RandomDirections | UnsetType | None = UNSET
-    verdict: Conclusion | UnsetType = UNSET
 
 
 class DoseCurve(DoseRecord, forbid_unknown_fields=True, kw_only=True):
