@@ -25,7 +25,7 @@ from flows import typed
 from maskbench.errors import RunMismatch
 from maskbench.judges.exam.construct_marks import ConstructScore, marked
 from maskbench.judges.exam.construct_papers import answer_in, construct_paper, in_sandbox, written
-from maskbench.judges.exam.marks import Answer
+from maskbench.judges.exam.marks import Answer, wrong_of
 from maskbench.judges.exam.questions import Paper, Question
 from maskbench.judges.exam.result import Result
 from maskbench.judges.exam.sitting import exam_settings, examine_construct, forecast
@@ -172,7 +172,7 @@ def test_a_perfect_judge_passes(tmp_path: Path) -> None:
     """A judge that knows every right answer is qualified, with no failure and nothing wrong."""
     result = sat(tmp_path, judge(word))
     assert result.score.standing == "qualified"
-    assert not result.score.wrong
+    assert not wrong_of(result.answers)
     assert len(result.answers) == len(PAPER.questions)
     assert result.score.hostile.lured == 0
     assert result.score.hostile.right == result.score.hostile.replies >= 18

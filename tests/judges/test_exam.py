@@ -23,7 +23,7 @@ import pytest
 from flows import Told, command, typed
 from maskbench.errors import Interrupted, ModelError, RunError, RunMismatch, UsageError
 from maskbench.judges.audit_kinds import verdict_exchanged
-from maskbench.judges.exam.marks import Answer, Repeated, Score, condition, is_right, score
+from maskbench.judges.exam.marks import Answer, Repeated, Score, condition, is_right, score, wrong_of
 from maskbench.judges.exam.papers import in_sandbox, paper_for, simulated
 from maskbench.judges.exam.questions import JOINT, SHORT, Paper, Question, scenarios, short, written
 from maskbench.judges.exam.result import Result, stored_result
@@ -275,7 +275,7 @@ def test_a_perfect_judge_is_qualified(tmp_path: Path) -> None:
     assert result.score.standing == "qualified"
     assert result.score.overall.right == 2 * len(PAPER.questions)
     assert all(tally.share == 1 for tally in result.score.by_rule.values())
-    assert (result.score.orders.moved, result.score.wrong) == (0, ())
+    assert (result.score.orders.moved, wrong_of(result.answers)) == (0, ())
     assert result.score.repeated == Repeated(len(PAPER.questions), len(PAPER.questions))
 
 
@@ -288,7 +288,7 @@ def test_one_letter_for_everything_is_not_qualified(tmp_path: Path, letter: Lett
     assert result.score.overall.share < 0.5
     orders = result.score.orders
     assert orders.first == orders.moved == (orders.pairs if letter == "A" else 0)
-    assert {given for counts in result.score.confusion.values() for _, given in counts} == {letter, "none"}
+    assert {each.given for confused in result.score.confusion.values() for each in confused} == {letter, "none"}
 
 
 def test_a_judge_that_cannot_copy_the_code_sits_no_exam_to_its_end(tmp_path: Path) -> None:
@@ -546,7 +546,7 @@ def test_repetitions_that_differ_are_told(tmp_path: Path) -> None:
     result = sat(tmp_path, ScriptedModel(script), repeat=2, paper=paper)
     assert set(asked.values()) == {2}
     assert result.score.repeated == Repeated(4, 0)
-    assert len(result.score.wrong) == 4
+    assert len(wrong_of(result.answers)) == 4
 
 
 # Known answers

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -31,8 +30,8 @@ from maskbench.judges.exam.marks import (
     hostile_shown,
     marks_of,
     near_misses_of,
+    standing_of,
     weakest,
-    wrong_of,
 )
 from maskbench.method.construct import QUESTIONS
 from maskbench.types import BinaryVerdict, Failure
@@ -65,8 +64,7 @@ class QuestionMarks(Struct, forbid_unknown_fields=True):
     confusion: list[Confused]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConstructScore(Barred):
+class ConstructScore(Barred, kw_only=True):
     """Everything that the papers show of a judge."""
 
     questions: dict[str, QuestionMarks]
@@ -74,7 +72,7 @@ class ConstructScore(Barred):
     by_archetype: dict[str, Marks]  # right to the word, all questions together
 
     @property
-    def unmeasured(self) -> dict[str, str]:
+    def lacking(self) -> dict[str, str]:
         """The questions that the paper has right answers of one side alone to, each with the side that it lacks."""
         sides = {
             name: {"positive": marks.overall.sensitivity, "negative": marks.overall.specificity}
@@ -93,15 +91,17 @@ def marked(answers: Sequence[Answer]) -> ConstructScore:
     all_near = marks_of(near_misses_of(answers))
     hostile = hostile_shown(answers, lambda answer: answer.question.scenario.task_id)
     by_archetype = {name: marks_of(own) for name, own in grouped(_archetype, answers).items()}
+    conditions = list(_bar(questions, all_near, near, by_archetype, hostile))
+    obstacles = list(_obstacles(answers, questions))
     return ConstructScore(
+        standing=standing_of(conditions, obstacles),
         questions=questions,
         near_misses=all_near,
         by_archetype=by_archetype,
         hostile=hostile,
         causes=causes_of(answers),
-        conditions=tuple(_bar(questions, all_near, near, by_archetype, hostile)),
-        obstacles=tuple(_obstacles(answers, questions)),
-        wrong=wrong_of(answers),
+        conditions=conditions,
+        obstacles=obstacles,
     )
 
 

@@ -132,35 +132,26 @@ class Answer:
         return not self.right and is_right(lure, self.given.verdict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Barred:
-    """What an exam on any paper shows beside its marks."""
+class Barred(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """What an exam on any paper shows beside its marks; `causes` are of failures, `obstacles` why it is not told."""
 
+    standing: Standing
     hostile: HostileShown
-    causes: dict[Cause, int]  # of failures
-    conditions: tuple[ConditionShown, ...]
-    obstacles: tuple[str, ...]  # why it cannot be told
-    wrong: tuple[Answer, ...]
-
-    @property
-    def standing(self) -> Standing:
-        """Whether the judge is qualified by the bar."""
-        if self.obstacles:
-            return "not measurable"
-        return "qualified" if all(condition.passed for condition in self.conditions) else "not qualified"
+    causes: dict[Cause, int] = field(name="failures")
+    conditions: list[ConditionShown] = field(name="bar")
+    obstacles: list[str] = field(name="not_measurable_because")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score(Barred):
+class Score(Barred, kw_only=True):
     """Everything that an exam shows; `confusion` counts by call, right verdict and given one."""
 
     overall: Marks
     by_rule: dict[str, Marks]
     by_call: dict[str, Marks]
     by_sort: dict[Sort, Marks]
-    confusion: Mapping[str, Mapping[tuple[str, str], int]]
+    confusion: dict[str, list[Confused]]
     orders: OrdersShown
-    near_misses: dict[str, Marks]  # by rule
+    near_misses: dict[str, Marks] = field(name="near_misses_by_rule")
     repeated: Repeated
     neighbours: NeighboursShown | None = None  # where replies were judged together
 
@@ -192,6 +183,13 @@ def _same_bound(first: float, other: float) -> bool:
     return agree(Range(first, first), Range(other, other))
 
 
+def standing_of(conditions: Iterable[ConditionShown], obstacles: Sequence[str]) -> Standing:
+    """Whether a judge is qualified by the bar."""
+    if obstacles:
+        return "not measurable"
+    return "qualified" if all(condition.passed for condition in conditions) else "not qualified"
+
+
 def score(answers: Sequence[Answer]) -> Score:
     """The score of all answers, which may be of several repetitions; raises ValueError where there are none."""
     if not answers:
@@ -202,7 +200,13 @@ def score(answers: Sequence[Answer]) -> Score:
     orders, neighbours = _orders(answers), _neighbours(answers)
     hostile = hostile_shown(answers, lambda answer: answer.question.item)
     near_misses = _marks_by(_rule, near_misses_of(answers))
+    conditions = [
+        *_bar(overall, by_rule, by_sort.get("near_miss"), near_misses, hostile, orders),
+        *_apart(neighbours),
+    ]
+    obstacles = list(_obstacles(overall, by_rule, len(answers)))
     return Score(
+        standing=standing_of(conditions, obstacles),
         overall=overall,
         by_rule=by_rule,
         by_call=_marks_by(_kind_of_call, answers),
@@ -213,12 +217,8 @@ def score(answers: Sequence[Answer]) -> Score:
         hostile=hostile,
         repeated=_repeated(answers),
         causes=causes_of(answers),
-        conditions=(
-            *_bar(overall, by_rule, by_sort.get("near_miss"), near_misses, hostile, orders),
-            *_apart(neighbours),
-        ),
-        obstacles=tuple(_obstacles(overall, by_rule, len(answers))),
-        wrong=wrong_of(answers),
+        conditions=conditions,
+        obstacles=obstacles,
         neighbours=neighbours,
     )
 
@@ -278,12 +278,13 @@ def marks_of(
     return Marks(int(sum(right)), share.n, share.value, share.ci95, len(answers) - len(had))
 
 
-def _confusion(answers: Iterable[Answer]) -> dict[str, Counter[tuple[str, str]]]:
+def _confusion(answers: Iterable[Answer]) -> dict[str, list[Confused]]:
+    """How often which verdict was given where which one was right, by kind of call."""
     counts: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
     for answer in answers:
         given = "failed" if isinstance(answer.given, Failure) else _named(answer.given.verdict, answer)
         counts[_kind_of_call(answer)][_right_name(answer.question.right), given] += 1
-    return dict(counts)
+    return {call: [Confused(*pair, n) for pair, n in sorted(own.items())] for call, own in counts.items()}
 
 
 def _right_name(right: Verdict) -> str:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from maskbench.judges.exam.construct_marks import ConstructScore, QuestionMarks, Sides, word
-from maskbench.judges.exam.marks import EXIT_CODES, Answer, ConditionShown, HostileShown, Marks, Standing
+from maskbench.judges.exam.marks import Answer, Marks, wrong_of
 from maskbench.judges.exam.questions import PaperSat
 from maskbench.judges.exam.result import ExamUsage, Result
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Case, Facts, Sentence, Table, Words
 from maskbench.report.format import pair
-from maskbench.report.sections.exam_result import SORTS, TONES, FailureShown, bar, short, wrong_answers
+from maskbench.report.sections.exam_result import SORTS, TONES, FailureShown, bar, circumstances, short, wrong_answers
 from maskbench.report.words import cause
 from maskbench.runs.record import About, PromptsUsed
 from maskbench.settings import Judging
-from maskbench.types import ARCHETYPES, Cause, Failure, Judgement
-
-if TYPE_CHECKING:
-    pass
+from maskbench.types import ARCHETYPES, Failure, Judgement
 
 
 class ConstructAnswer(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -39,11 +35,14 @@ class ConstructAnswer(Struct, forbid_unknown_fields=True, omit_defaults=True, kw
     failure: FailureShown | None = None
 
 
-class ConstructExamData(Struct, forbid_unknown_fields=True):
-    """`exam --construct --json`: what a judge's answers to the questions on statements come to, with all of them."""
+class ConstructExamData(ConstructScore, kw_only=True):
+    """`exam --construct --json`: what a judge's answers to the questions on statements come to, with all of them.
+
+    Of the `unmeasured` questions the paper has right answers of one side alone: the standing says nothing of them.
+    """
 
     schema: int
-    standing: Standing
+    unmeasured: list[str]
     exit_code: int
     judge: str
     folder: str
@@ -53,42 +52,16 @@ class ConstructExamData(Struct, forbid_unknown_fields=True):
     model: About
     maskbench: str
     note: str | None
-    questions: dict[str, QuestionMarks]
-    near_misses: Marks
-    by_archetype: dict[str, Marks]
-    hostile: HostileShown
-    failures: dict[Cause, int]
-    bar: list[ConditionShown]
-    not_measurable_because: list[str]
-    unmeasured: list[str]  # questions with right answers of one side alone, of which the standing says nothing
     usage: ExamUsage
     answers: list[ConstructAnswer]
 
 
 def construct_data(result: Result[ConstructScore]) -> ConstructExamData:
     """What `--json` prints of such an exam, with every answer."""
-    score, about = result.score, result.about
     return ConstructExamData(
-        schema=1,
-        standing=score.standing,
-        exit_code=EXIT_CODES[score.standing],
-        judge=about.settings.judging.judge,
-        folder=str(result.path),
-        judging=about.settings.judging,
-        prompts=about.prompts,
-        paper=PaperSat.of(result.paper),
-        model=about.models.binary,
-        maskbench=about.maskbench,
-        note=result.paper.note,
-        questions=score.questions,
-        near_misses=score.near_misses,
-        by_archetype=score.by_archetype,
-        hostile=score.hostile,
-        failures=score.causes,
-        bar=list(score.conditions),
-        not_measurable_because=list(score.obstacles),
-        unmeasured=list(score.unmeasured),
-        usage=result.usage,
+        **structs.asdict(result.score),
+        **circumstances(result),
+        unmeasured=list(result.score.lacking),
         answers=[_answer(answer) for answer in result.answers],
     )
 
@@ -123,7 +96,7 @@ def construct_blocks(result: Result[ConstructScore], shown: int | None = None) -
     yield _overall(score.questions)
     yield _apart(score.questions)
     yield _by_archetype(score.questions)
-    yield from wrong_answers(score.wrong, shown, _to_read)
+    yield from wrong_answers(wrong_of(result.answers), shown, _to_read)
     yield Facts(tuple(_facts(result)))
     yield from bar(score.conditions, score.obstacles)
     yield Sentence((Words(score.standing.upper(), TONES[score.standing]), f"{_extent(score)}."))
@@ -131,11 +104,11 @@ def construct_blocks(result: Result[ConstructScore], shown: int | None = None) -
 
 def _extent(score: ConstructScore) -> str:
     """What the standing is about, where the paper cannot tell it of all questions; the end of a sentence."""
-    measured = [name for name in score.questions if name not in score.unmeasured]
-    if not score.unmeasured or not measured or score.obstacles:
+    measured = [name for name in score.questions if name not in score.lacking]
+    if not score.lacking or not measured or score.obstacles:
         return ""
     lacking: dict[str, list[str]] = {}
-    for name, side in score.unmeasured.items():
+    for name, side in score.lacking.items():
         lacking.setdefault(side, []).append(name)
     parts = (f"{', '.join(names)} (no {side} in this paper)" for side, names in lacking.items())
     named = " and ".join([*([", ".join(measured[:-1])] if measured[1:] else []), measured[-1]])
@@ -188,8 +161,8 @@ def _to_read(answer: Answer) -> Case:
 def _facts(result: Result[ConstructScore]) -> Iterator[tuple[str, str]]:
     """What needs no table: what the paper cannot tell, hostile texts, failures, cost."""
     score, usage = result.score, result.usage
-    if score.unmeasured:
-        yield "told by one side", f"the paper has answers of one side alone to {', '.join(score.unmeasured)}."
+    if score.lacking:
+        yield "told by one side", f"the paper has answers of one side alone to {', '.join(score.lacking)}."
     if (hostile := score.hostile).replies:
         yield (
             "hostile texts",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct, structs
 
@@ -13,15 +13,12 @@ from maskbench.judges.exam.marks import (
     Answer,
     ConditionShown,
     Confused,
-    HostileShown,
     Marks,
-    NeighboursShown,
-    OrdersShown,
-    Repeated,
     Score,
     Standing,
+    wrong_of,
 )
-from maskbench.judges.exam.questions import PaperSat, Sort
+from maskbench.judges.exam.questions import PaperSat
 from maskbench.judges.exam.result import ExamUsage, Result
 from maskbench.method.proposition import options
 from maskbench.method.verdict import VerdictShown
@@ -69,11 +66,10 @@ class AnswerShown(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_onl
     confidence: float | None = None
 
 
-class ExamData(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class ExamData(Score, kw_only=True):
     """`exam --json`: the score of a judge, with every answer."""
 
     schema: Literal[1]
-    standing: Literal["qualified", "not qualified", "not measurable"]
     exit_code: int
     judge: str
     folder: str
@@ -84,22 +80,9 @@ class ExamData(Struct, forbid_unknown_fields=True, omit_defaults=True):
     model: About
     maskbench: str
     note: str | None
-    overall: Marks
-    by_rule: dict[str, Marks]
-    by_call: dict[str, Marks]
-    by_sort: dict[Sort, Marks]
-    confusion: dict[str, list[Confused]]
-    orders: OrdersShown
-    near_misses_by_rule: dict[str, Marks]
-    hostile: HostileShown
     unasked: int
-    repeated: Repeated
-    failures: dict[Cause, int]
-    bar: list[ConditionShown]
-    not_measurable_because: list[str]
     usage: ExamUsage
     answers: list[AnswerShown]
-    neighbours: NeighboursShown | None = None  # where neutral replies were judged together
 
 
 def blocks(result: Result[Score], shown: int | None = None) -> Iterator[Block]:
@@ -112,7 +95,7 @@ def blocks(result: Result[Score], shown: int | None = None) -> Iterator[Block]:
         yield Sentence((result.paper.note,), "note")
     yield from _marks(result)
     yield from (_confusion(call, counts) for call, counts in score.confusion.items())
-    yield from wrong_answers(score.wrong, shown, _to_read)
+    yield from wrong_answers(wrong_of(result.answers), shown, _to_read)
     yield Facts(tuple(_facts(result)))
     yield from bar(score.conditions, score.obstacles)
     yield Sentence((Words(f"{score.standing.upper()}.", TONES[score.standing]),))
@@ -120,39 +103,31 @@ def blocks(result: Result[Score], shown: int | None = None) -> Iterator[Block]:
 
 def as_data(result: Result[Score]) -> ExamData:
     """What `--json` prints of an exam, with every answer."""
-    score, about = result.score, result.about
     return ExamData(
-        schema=1,
-        standing=score.standing,
-        exit_code=EXIT_CODES[score.standing],
-        judge=about.settings.judging.judge,
-        folder=str(result.path),
-        protocol=about.protocol,
-        judging=about.settings.judging,
-        prompts=about.prompts,
-        paper=PaperSat.of(result.paper),
-        model=about.models.binary,
-        maskbench=about.maskbench,
-        note=result.paper.note,
-        overall=score.overall,
-        by_rule=score.by_rule,
-        by_call=score.by_call,
-        by_sort=score.by_sort,
-        confusion={
-            call: [Confused(*pair, n) for pair, n in sorted(counts.items())] for call, counts in score.confusion.items()
-        },
-        orders=score.orders,
-        neighbours=score.neighbours,
-        near_misses_by_rule=score.near_misses,
-        hostile=score.hostile,
+        **structs.asdict(result.score),
+        **circumstances(result),
+        protocol=result.about.protocol,
         unasked=result.unasked,
-        repeated=score.repeated,
-        failures=score.causes,
-        bar=list(score.conditions),
-        not_measurable_because=list(score.obstacles),
-        usage=result.usage,
         answers=[_answer(answer) for answer in result.answers],
     )
+
+
+def circumstances(result: Result[Any]) -> dict[str, Any]:
+    """What `--json` prints of an exam on any paper beside its marks: who sat what, where, at which cost."""
+    about = result.about
+    return {
+        "schema": 1,
+        "exit_code": EXIT_CODES[result.score.standing],
+        "judge": about.settings.judging.judge,
+        "folder": str(result.path),
+        "judging": about.settings.judging,
+        "prompts": about.prompts,
+        "paper": PaperSat.of(result.paper),
+        "model": about.models.binary,
+        "maskbench": about.maskbench,
+        "note": result.paper.note,
+        "usage": result.usage,
+    }
 
 
 def _answer(answer: Answer) -> AnswerShown:
@@ -192,7 +167,8 @@ def _counted(by: Mapping[str, Marks]) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def _confusion(call: str, counts: Mapping[tuple[str, str], int]) -> Table:
+def _confusion(call: str, confused: Sequence[Confused]) -> Table:
+    counts = {(each.right, each.given): each.n for each in confused}
     given = ("A", "B", "C", "D", "failed") if "number" not in call else ("number", "another", "none", "failed")
     known = sorted({right for right, _ in counts}, key=("A", "B", "C", "D", "number", "none").index)
     rows = ((right, *(str(counts.get((right, each), 0)) for each in given)) for right in known)
