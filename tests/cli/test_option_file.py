@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from flows import typed
+from maskbench.cli.commands import told_of_fields
 from maskbench.cli.option_file import run_file
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder
@@ -98,11 +99,11 @@ def test_a_file_without_a_model_is_for_a_run_that_is_there(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", IN_FILES)
 def test_what_files_alone_have_is_said_where_it_is_typed(name: str) -> None:
-    """One line says where it went."""
+    """One line says where it stands."""
     option = f"--{name.replace('_', '-')}"
     ended = typed("run", "sim", option, "1")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert f"{option} is gone: " in ended.err
+    assert f"Unknown option: {option}. " in ended.err
     assert "FILE.toml" in ended.err
 
 
@@ -145,3 +146,27 @@ def test_a_sweep_takes_the_same_fields(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "swept" / "like=paper")
     assert (folder.settings().judging.protocol, folder.settings().budget.price_in) == ("published", 1)
     assert [each.judging.protocol for each in folder.read().verdict_sets.values()] == ["maskbench"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "text", "told"),
+    [
+        (
+            "run f.toml",
+            "--timeout 0 leaves no time.",
+            " In a run timeout is a field of the file of `maskbench run FILE.toml`.",
+        ),
+        (
+            "run hf/x",
+            "Try --dtype bf16, or another --device.",
+            " In a run dtype and device are fields of the file of `maskbench run FILE.toml`.",
+        ),
+        ("run sim --rpm 3", "--rpm is unknown.", ""),
+        ("run sim", "Give another --out.", ""),
+        ("exam hf/x", "Try --dtype bf16.", ""),
+        ("", "--timeout 0 leaves no time.", ""),
+    ],
+)
+def test_an_error_of_a_run_says_which_options_are_fields(typed: str, text: str, told: str) -> None:
+    """An option that `maskbench run` does not take, and that its error names, is called a field of the run's file."""
+    assert told_of_fields(typed.split(), text) == f"{text}{told}"

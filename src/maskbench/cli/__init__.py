@@ -27,9 +27,8 @@ from maskbench.cli import (
     steer,
     sweep,
 )
-from maskbench.cli.commands import ALL, Family, application, call
+from maskbench.cli.commands import ALL, Family, application, call, told_of_fields
 from maskbench.cli.console import INTERRUPTED, NOTHING_LEFT, OK, SERVER_DIED, WRONG, say
-from maskbench.cli.gone import told_of_fields
 from maskbench.cli.streams import lasting
 from maskbench.errors import BudgetReached, Interrupted, MaskbenchError, ServerDied
 

@@ -18,9 +18,9 @@ from cyclopts import App, Argument, CycloptsError, Group, MissingArgumentError, 
 from cyclopts.exceptions import RepeatArgumentError, UnknownCommandError, UnknownOptionError
 
 from maskbench.cli.console import WRONG, command
-from maskbench.cli.gone import check_gone
 from maskbench.cli.options import ARGUMENTS, PLAIN, Command
 from maskbench.errors import UsageError
+from maskbench.runs.options import IN_FILES, JUDGED_AS, PRICES
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel
@@ -54,6 +54,9 @@ _ELSEWHERE: Mapping[str, str] = {
     ),
     **dict.fromkeys(("-q", "--silent"), "To print nothing on stderr but errors, `maskbench run --quiet`."),
 }
+_FIELD = "is a field of the file of `maskbench run FILE.toml`"
+_PRICED = ("run", "judge", "exam", "dose")
+_INTERVENTIONS = ("steer", "lorra", "dose")
 _FORMS = ("text", "markdown", "latex", "csv", "json", "jsonl", "parquet")  # of what is printed
 _PICTURES = ("pdf", "svg", "png", "format")  # what a page is asked for by those who want its charts
 _CHARTS = "Charts go into a folder, as PDF, SVG and PNG: --figures DIR."
@@ -185,7 +188,6 @@ def flowing(text: str) -> str:
 
 def call(app: App, typed: Sequence[str]) -> None:
     """Do what was typed; raises UsageError for what is no command line."""
-    check_gone(typed)
     try:
         command, bound, _ = app.parse_args([*_in_full(typed)], exit_on_error=False, print_error=False)
     except CycloptsError as error:
@@ -220,12 +222,12 @@ def sentence(error: CycloptsError) -> str:
             text = f"{token.keyword} stands there more than once. Give it once."
         case UnknownOptionError(token=token):
             name = (token.keyword or token.value).partition("=")[0]
-            advice = _form(name, error.argument_collection) or _ELSEWHERE.get(name)
+            advice = _form(name, error.argument_collection) or _field(name, chain) or _ELSEWHERE.get(name)
             text = f"Unknown option: {name}. {advice}" if advice else text
         case UnknownCommandError(unused_tokens=[word, *rest]):
             if word == "help":
                 chain, text = (*chain, *rest[:1]), "help is an option."
-            elif "Did you mean" not in text or word.startswith("-") or "/" in word:
+            elif "Did you mean" not in text or word.startswith("-") or "/" in word or word in _INTERVENTIONS:
                 text = f'Unknown command "{word}". {_no_command(word, chain)}'
     return f"{text} For help: {command(*chain)} --help"
 
@@ -242,8 +244,32 @@ def _form(name: str, known: Iterable[Argument]) -> str | None:
     return _TABLES if wanted in ("format", "latex", "markdown") else None
 
 
+def _field(name: str, chain: Sequence[str]) -> str | None:
+    """Where an option of a command stands that is a field of files alone; None for any other option."""
+    option, command = name.removeprefix("--").replace("-", "_"), chain[-1] if chain else ""
+    if option in PRICES and command in _PRICED:
+        return "Prices stand in maskbench-prices.toml, or as fields in `maskbench run FILE.toml`."
+    if command != "run" or option not in IN_FILES:
+        return None
+    return f"See --like; alone it {_FIELD}." if option in JUDGED_AS else f"It {_FIELD}."
+
+
+def told_of_fields(typed: Sequence[str], text: str) -> str:
+    """An error's text; of a run it says which of the options that it names are fields of the run's file alone."""
+    if not typed or typed[0] != "run":
+        return text
+    named = dict.fromkeys(re.findall(r"(?<![\w-])--([a-z-]+[a-z])", text))
+    fields = [name for name in named if name.replace("-", "_") in IN_FILES and f"--{name}" not in typed]
+    if not fields:
+        return text
+    are = _FIELD if len(fields) == 1 else _FIELD.replace("is a field", "are fields")
+    return f"{text} In a run {' and '.join(fields)} {are}."
+
+
 def _no_command(word: str, chain: Sequence[str]) -> str:
     """What a word may be that stands where a command is to stand."""
+    if not chain and word in _INTERVENTIONS:
+        return f"It is {command('intervene', word)}."
     if "intervene" in chain:
         return "Give steer, lorra or dose, and then the model."
     if chain:
