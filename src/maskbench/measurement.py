@@ -16,7 +16,7 @@ from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.chat.services import environment
 from maskbench.models.families import kinship
 from maskbench.models.hf.opening import Stock, check_options, identified, is_local
-from maskbench.models.names import check_models, open_models
+from maskbench.models.names import Reach, check_models, open_judges, open_subject
 from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_program
 from maskbench.results.scored import result
@@ -34,7 +34,7 @@ from maskbench.runs.passes import expected, is_finished, passes_of
 from maskbench.runs.protocol import Pass
 from maskbench.runs.record import About, Models, with_answers
 from maskbench.runs.run_log import RunLog
-from maskbench.runs.session import Asked, Asking, Book, Reach
+from maskbench.runs.session import Asked, Asking, Book
 from maskbench.runs.shared_beliefs import as_served, check_source, take_over
 from maskbench.runs.stored_programs import check_typed
 from maskbench.runs.system_prompts import system_prompt
@@ -197,7 +197,7 @@ def _ask(
             subject, judge = models
             judges: Mapping[Kind, Model] = {"binary": judge, "numerical": judge}
         else:
-            subject, judges = open_models(settings, *reach[:3], stock, reach.elsewhere)
+            subject, judges = open_subject(settings, reach, stock), open_judges(settings, reach, stock)
         if warning := kinship(settings.subject.name, settings.judging.judges):
             watcher.tell(f"Beware: {warning}")
         return Asked(judges, as_served(subject, store, watcher))

@@ -14,7 +14,7 @@ from maskbench.method.asks import subject_asks
 from maskbench.models.chat.client import ChatModel, Patience
 from maskbench.models.chat.pacing import START, Pace
 from maskbench.models.chat.services import Endpoint
-from maskbench.models.names import open_models
+from maskbench.models.names import Reach, open_judges, open_subject
 from maskbench.settings import Budget
 from maskbench.types import Reply, Sampling
 from pace import Cell, adaptive, services, simulated
@@ -284,7 +284,8 @@ def test_models_of_one_service_share_its_pace() -> None:
         connections=50,
         budget=Budget(rpm=7),
     )
-    subject, judges = open_models(chosen, environ, asyncio.Semaphore(50), {})
+    reach = Reach(environ, asyncio.Semaphore(50))
+    subject, judges = open_subject(chosen, reach), open_judges(chosen, reach)
     paces = [getattr(model, "_pace") for model in (subject, judges["binary"], judges["numerical"])]  # noqa: B009
     assert paces[0] is paces[1] is not paces[2]
     assert (paces[0].limit, paces[2].limit, paces[0].rpm) == (START, 50, 7)

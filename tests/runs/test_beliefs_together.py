@@ -20,7 +20,7 @@ from maskbench.measurement import measure
 from maskbench.method.forms import load_prompts, verdicts_in, written
 from maskbench.method.forms.case import judged
 from maskbench.method.forms.together import ask_about_each, one_by_one
-from maskbench.models.names import open_judges
+from maskbench.models.names import Reach, open_judges
 from maskbench.models.scripted import ScriptedModel
 from maskbench.runs.begin import taken
 from maskbench.runs.folder import RunFolder
@@ -272,7 +272,7 @@ async def _asked(judge: Model, ask: Ask) -> Sequence[Reply | Failure | None]:
 def test_the_rule_judge_answers_this_form() -> None:
     """`rules/sandbox` gives every reply of the sandbox a verdict, and leaves out what is none."""
     chosen = Settings.of("pinocchio", "rules/sandbox", "sandbox", judge_beliefs="together")
-    judge = open_judges(chosen, {}, Gate(1), {})["binary"]
+    judge = open_judges(chosen, Reach({}, Gate(1)))["binary"]
     scenario = next(each for each in load("sandbox", {}) if each.kind == "binary" and each.questions[0])
     ask = ask_about_each(scenario, {(1, 1): "Nothing that it can say.", (2, 1): "x" * 3_000}, PROMPTS)
     (answer,) = asyncio.run(_asked(judge, ask))

@@ -41,7 +41,7 @@ from maskbench.method.tool_calls import declared, uses_tools
 from maskbench.models.chat.masking import mask_of
 from maskbench.models.chat.services import environment
 from maskbench.models.inspect_adapter import answer_schema, conversation, failure_of, reply_of, tools_in
-from maskbench.models.names import KINDS, open_judges
+from maskbench.models.names import KINDS, Reach, open_judges
 from maskbench.results.score_rows import score_rows
 from maskbench.runs.begin import taken
 from maskbench.runs.options import check
@@ -218,7 +218,7 @@ def _is_ours(name: str) -> bool:
 
 @cache
 def _ours(settings: Settings) -> dict[Kind, Model]:
-    return open_judges(settings, dict(os.environ), Semaphore(UNLIMITED), {})
+    return open_judges(settings, Reach(dict(os.environ), Semaphore(UNLIMITED)))
 
 
 class Hosted:

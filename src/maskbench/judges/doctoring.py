@@ -17,7 +17,7 @@ from maskbench.judges.exam.papers import paper_for
 from maskbench.method.asks import subject_ask
 from maskbench.method.forms import ask_about, form_of, load_prompts
 from maskbench.models.families import alike
-from maskbench.models.names import open_judges, open_subject
+from maskbench.models.names import Reach, open_judges, open_subject
 from maskbench.scenarios import open_set
 from maskbench.settings import Settings, judge_sampling
 from maskbench.types import Ask, BinaryVerdict, Failure, Model, NumericalVerdict, Reply, Sampling, Stage, Verdict
@@ -214,9 +214,10 @@ class _Patient:
     def _open(self, settings: Settings) -> Model:
         known: Mapping[str, Any] | None = self._about.get("learned")
         learned = dict.fromkeys(("subject", "binary", "numeric"), known) if known else {}
+        reach = Reach(self._environ, self._gate, learned)
         if self._asked.part == "subject":
-            return open_subject(settings, self._environ, self._gate, learned)
-        return open_judges(settings, self._environ, self._gate, learned)["binary"]
+            return open_subject(settings, reach)
+        return open_judges(settings, reach)["binary"]
 
     def _note(self, model: Model) -> None:
         self._about = model.describe()

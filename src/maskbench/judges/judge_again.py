@@ -240,7 +240,7 @@ class Job:
         )
         asking.carry_out(
             self.book(),
-            lambda reach: Asked(own or open_judges(self.settings, *reach[:3], self.stock, reach.elsewhere)),
+            lambda reach: Asked(own or open_judges(self.settings, reach, self.stock)),
             lambda asked, gate: executor(self.settings, self.store, passes, asked.judges, watcher, gate, make=make),
             expected(self.store, passes),
         )

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from maskbench.errors import UnknownModel, UsageError
 from maskbench.models.chat.masking import keys_in
@@ -68,6 +68,23 @@ class ModelKind:
 
 # Opens a model on another machine; None for one that is opened here.
 Elsewhere = Callable[[Opening], Model | None]
+
+
+class Reach(NamedTuple):
+    """How models are reached: keys and addresses, the gate that they wait at, and what opens them on a cluster.
+
+    `learned` is what their endpoints taught earlier sessions, by role: subject, binary and numeric.
+    """
+
+    environ: Mapping[str, str]
+    gate: asyncio.Semaphore
+    learned: Mapping[str, Mapping[str, Any]] = {}
+    elsewhere: Elsewhere | None = None
+
+    def to(self, name: str, role: str, stage: Stage, settings: Settings, stock: Stock | None) -> Opening:
+        """A model to be opened this way."""
+        learned = self.learned.get(role)
+        return Opening(name, stage, settings, self.environ, self.gate, learned, stock, self.elsewhere)
 
 
 def _hf(opening: Opening) -> Model:
@@ -185,7 +202,7 @@ def check_name(name: str) -> None:
 
 
 def check_models(settings: Settings, environ: Mapping[str, str]) -> None:
-    """Raise what `open_models` would, as far as can be told without reading gigabytes."""
+    """Raise what opening all models would, as far as can be told without reading gigabytes."""
     _check_pairing(settings)
     _check_one(settings.subject.name, "subject", settings, environ)
     check_judges(settings, environ)
@@ -213,55 +230,25 @@ def _check_one(name: str, stage: Stage, settings: Settings, environ: Mapping[str
         _open(opening)
 
 
-def open_models(
-    settings: Settings,
-    environ: Mapping[str, str],
-    gate: asyncio.Semaphore,
-    learned: Mapping[str, Mapping[str, Any]],
-    stock: Stock | None = None,
-    elsewhere: Elsewhere | None = None,
-) -> tuple[Model, dict[Kind, Model]]:
-    """The subject, and the judge for each kind of scenario (often one and the same).
+def open_subject(settings: Settings, reach: Reach, stock: Stock | None = None) -> Model:
+    """The subject; `stock` keeps models in this process for a further run.
 
-    `learned` holds, under subject, binary and numeric, what an earlier session learned of the endpoints; `stock`
-    keeps models in this process for a further run; `elsewhere` opens some on other machines. Raises UnknownModel,
-    AccessError or UsageError, before anything is asked.
+    Raises UnknownModel, AccessError or UsageError, before anything is asked.
     """
-    subject = open_subject(settings, environ, gate, learned, stock, elsewhere)
-    return subject, open_judges(settings, environ, gate, learned, stock, elsewhere)
-
-
-def open_subject(
-    settings: Settings,
-    environ: Mapping[str, str],
-    gate: asyncio.Semaphore,
-    learned: Mapping[str, Mapping[str, Any]],
-    stock: Stock | None = None,
-    elsewhere: Elsewhere | None = None,
-) -> Model:
-    """The subject alone; parameters and errors as for `open_models`."""
     _check_pairing(settings)
-    knows = learned.get("subject")
-    return _open(Opening(settings.subject.name, "subject", settings, environ, gate, knows, stock, elsewhere))
+    return _open(reach.to(settings.subject.name, "subject", "subject", settings, stock))
 
 
-def open_judges(
-    settings: Settings,
-    environ: Mapping[str, str],
-    gate: asyncio.Semaphore,
-    learned: Mapping[str, Mapping[str, Any]],
-    stock: Stock | None = None,
-    elsewhere: Elsewhere | None = None,
-) -> dict[Kind, Model]:
-    """The judge for each kind of scenario, without a subject; parameters and errors as for `open_models`."""
+def open_judges(settings: Settings, reach: Reach, stock: Stock | None = None) -> dict[Kind, Model]:
+    """The judge for each kind of scenario, often one and the same; raises as `open_subject` does."""
     _check_pairing(settings)
-    knows = learned.get("binary")
-    binary = _open(Opening(settings.judging.judge, "judge", settings, environ, gate, knows, stock, elsewhere))
+    binary = _open(reach.to(settings.judging.judge, "binary", "judge", settings, stock))
     if settings.judging.numeric_judge == settings.judging.judge:
         return {"binary": binary, "numerical": binary}
-    knows = learned.get("numeric")
-    numeric = _open(Opening(settings.judging.numeric_judge, "judge", settings, environ, gate, knows, stock, elsewhere))
-    return {"binary": binary, "numerical": numeric}
+    return {
+        "binary": binary,
+        "numerical": _open(reach.to(settings.judging.numeric_judge, "numeric", "judge", settings, stock)),
+    }
 
 
 def _check_pairing(settings: Settings) -> None:
@@ -277,7 +264,7 @@ def _check_pairing(settings: Settings) -> None:
 
 
 def open_alone(name: str, stage: Stage, settings: Settings, environ: Mapping[str, str]) -> Model:
-    """One model by itself, in a process that has nothing else of the run; raises as `open_models` does."""
+    """One model by itself, in a process that has nothing else of the run; raises as `open_subject` does."""
     return _open(Opening(name, stage, settings, environ, asyncio.Semaphore(_ENDLESS)))
 
 
@@ -297,7 +284,7 @@ def _open(opening: Opening) -> Model:
 
 
 def open_chat(opening: Opening, kind: type[ChatModel] | None = None) -> ChatModel:
-    """The client of an endpoint, of a `kind` of one's own where one is given; raises as `open_models` does."""
+    """The client of an endpoint, of a `kind` of one's own where one is given; raises as `open_subject` does."""
     from maskbench.models.chat.client import ChatModel
     from maskbench.models.chat.services import endpoint
     from maskbench.models.serve.own_server import Surroundings

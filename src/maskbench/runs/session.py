@@ -17,7 +17,7 @@ from maskbench.method.asks import VERDICTS, Calls
 from maskbench.method.folds import finished
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.outcomes import Items
-from maskbench.models.names import Elsewhere
+from maskbench.models.names import Reach
 from maskbench.runs.begin import allow_files, spread_over
 from maskbench.runs.bill import StagePrices
 from maskbench.runs.executor import Executor, measuring
@@ -29,7 +29,7 @@ from maskbench.runs.record import About, Session, describe, describe_judges, end
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Settings
-from maskbench.types import STAGES, Json, Kind, Model, Scenario, Stage
+from maskbench.types import STAGES, Kind, Model, Scenario, Stage
 
 UNLIMITED = 10_000  # connections, where how many there may be is for somebody else to say
 
@@ -59,18 +59,6 @@ class Asked:
 def _each_once(models: Iterable[Model]) -> list[Model]:
     """Each of the models once; a model of one's own need not have a hash."""
     return list({id(model): model for model in models}.values())
-
-
-class Reach(NamedTuple):
-    """How models are reached: keys and addresses, the gate that they wait at, and what opens them on a cluster.
-
-    `learned` is what their endpoints taught earlier sessions, by role.
-    """
-
-    environ: Mapping[str, str]
-    gate: Gate
-    learned: Mapping[str, Json]
-    elsewhere: Elsewhere | None
 
 
 class Book(NamedTuple):
@@ -115,13 +103,19 @@ class Asking:
         lent = served(self.settings, self.environ, self.store.folder, self.watcher, self.stopper, self.stages)
         with lent as environ, spread_over(self.settings, self.watcher.tell) as place:
             gate = self.stopper.gate(self.settings.pace.connections)
-            reach = Reach(environ, gate, {role: about.learned for role, about in book.known.items()}, place)
-            self._carry_out(book, opens(reach), reach, executor, calls)
+            learned = {role: about.learned for role, about in book.known.items()}
+            asked = opens(Reach(environ, gate, learned, place))
+            self._carry_out(book, asked, environ, gate, lambda: executor(asked, gate), calls)
 
     def _carry_out(
-        self, book: Book, asked: Asked, reach: Reach, executor: Callable[[Asked, Gate], Executor], calls: Calls
+        self,
+        book: Book,
+        asked: Asked,
+        environ: Mapping[str, str],
+        gate: Gate,
+        executor: Callable[[], Executor],
+        calls: Calls,
     ) -> None:
-        environ, gate = reach.environ, reach.gate
         prices = known_prices(self.settings, environ, self.own, self.stages, self.kept)
         bill = self.store, self.settings, prices, gate.in_flight, self.watcher, asked.by_stage(), self.verdicts
         gate.meter = metering(*bill, new=not book.sessions)
@@ -138,7 +132,7 @@ class Asking:
         started = time.monotonic()
         try:
             with ending(begun):
-                run_flow(executor(asked, gate), asked.models, self.watcher, self.stopper)
+                run_flow(executor(), asked.models, self.watcher, self.stopper)
         finally:
             self.watcher.end()
             if self.seconds:
