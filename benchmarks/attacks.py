@@ -21,7 +21,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from maskbench.measurement import measure
-from maskbench.method.asks import VERDICTS
 from maskbench.method.forms.case import judged
 from maskbench.method.verdict import read, read_each
 from maskbench.models.scripted import ScriptedModel
@@ -238,7 +237,7 @@ def _statements(folder: RunFolder) -> Any:
     store = folder.store()
     try:
         for scenario, _ in store.scenarios():
-            for item in store.items(VERDICTS, scenario):
+            for item in store.samples(scenario).items():
                 if item.call == "statement":
                     yield scenario.task_id, _letter(item.judgement)
     finally:

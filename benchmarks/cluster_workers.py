@@ -49,7 +49,7 @@ def _replies(place: Path) -> int:
     """How many replies a run has."""
     store = RunFolder(place).store()
     try:
-        return sum(len(store.replies(scenario)) for scenario, _ in store.scenarios())
+        return sum(len(samples.replies) for samples, _ in store.read())
     finally:
         store.close()
 

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from csv_tables import DOCS, write
-from maskbench.method.asks import VERDICTS
 from maskbench.method.elicit import statement_ask
 from maskbench.method.folds import finished
 from maskbench.method.forms import load_prompts
@@ -137,7 +136,7 @@ def _scored(seed: int, statements: int) -> list[Scored]:
         scored = [
             score(scenario, weight, items, settings, RULES["reference"])
             for scenario, weight in store.scenarios()
-            if (items := finished(scenario, store.items(VERDICTS, scenario), settings)) is not None
+            if (items := finished(scenario, store.samples(scenario).items(), settings)) is not None
         ]
         store.close()
     return scored

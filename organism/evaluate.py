@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from maskbench.method.asks import VERDICTS
 from maskbench.method.elicit import statement_ask
 from maskbench.method.folds import finished
 from maskbench.method.forms import load_prompts
@@ -141,7 +140,7 @@ def measured(
 def _scored(store: Store, settings: Settings) -> Iterator[Scored]:
     """Every scenario of the store that is done, scored."""
     for scenario, weight in store.scenarios():
-        if (items := finished(scenario, store.items(VERDICTS, scenario), settings)) is not None:
+        if (items := finished(scenario, store.samples(scenario).items(), settings)) is not None:
             yield score(scenario, weight, items, settings, RULES["reference"])
 
 
@@ -159,7 +158,7 @@ def _malformed(store: Store) -> dict[str, Figure]:
     """How many replies the grammar of the world cannot say."""
     counts: Counter[tuple[str, bool]] = Counter()
     for scenario, _ in store.scenarios():
-        for item in store.items(VERDICTS, scenario):
+        for item in store.samples(scenario).items():
             if isinstance(item.reply, Reply):
                 kind = "statements" if item.call == "statement" else "neutral replies"
                 counts[kind, _said(scenario, item.reply.text) is None] += 1

@@ -25,7 +25,6 @@ from aiohttp import web
 from chat_server import verdict_text
 from flows import KEY, in_thread, letter, number, six_files
 from maskbench import Settings, measure
-from maskbench.method.asks import VERDICTS
 from maskbench.results.summary_json import Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.watching import Unwatched
@@ -457,7 +456,7 @@ def read(folder: Path) -> list[tuple[Any, ...]]:
         return [
             (scenario.key, item.elicitation, item.run, getattr(item.reply, "text", item.reply), _verdict(item))
             for scenario, _ in store.scenarios()
-            for item in store.items(VERDICTS, scenario)
+            for item in store.samples(scenario).items()
         ]
     finally:
         store.close()

@@ -28,7 +28,6 @@ import orjson
 import forks
 from chat_server import Body, ChatServer, serve
 from maskbench.cli import main
-from maskbench.method.asks import VERDICTS
 from maskbench.method.folds import finished
 from maskbench.method.forms import load_prompts
 from maskbench.method.outcomes import score
@@ -228,7 +227,7 @@ def stored(path: Path, about: Scenario) -> dict[tuple[int, int], Item]:
     """What the store holds on a scenario, by elicitation and run."""
     store = Store(path)
     try:
-        return {(item.elicitation, item.run): item for item in store.items("default", about)}
+        return {(item.elicitation, item.run): item for item in store.samples(about).items()}
     finally:
         store.close()
 
@@ -410,5 +409,5 @@ def kill(process: subprocess.Popen[str]) -> float:
 def scored(store: Store, settings: Settings, rules: RuleSet) -> Iterator[Scored]:
     """Every scenario of a store that is done, scored by the run's own verdicts."""
     for scenario, weight in store.scenarios():
-        if (items := finished(scenario, store.items(VERDICTS, scenario), settings)) is not None:
+        if (items := finished(scenario, store.samples(scenario).items(), settings)) is not None:
             yield score(scenario, weight, items, settings, rules)

@@ -13,6 +13,7 @@ from maskbench.measurement import measure
 from maskbench.results.scored import Result, score
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
+from maskbench.types import Scenario
 
 EVERYDAY = str(Path(__file__).parent / "data" / "everyday.csv")  # 96 scenarios, 16 of each archetype, in no public set
 
@@ -40,6 +41,13 @@ def change(path: Path, statement: str) -> Path:
     with closing(sqlite3.connect(path / "run.sqlite")) as database, database:
         database.execute(statement)
     return path
+
+
+def reply_keys(path: Path, scenario: Scenario) -> set[bytes]:
+    """The keys that the replies to a scenario are stored with."""
+    query = "SELECT key FROM replies WHERE archetype = ? AND task_id = ?"
+    with closing(sqlite3.connect(path / "run.sqlite")) as database:
+        return {key for (key,) in database.execute(query, scenario.key)}
 
 
 def edit(path: Path, **changes: Any) -> Path:

@@ -52,7 +52,8 @@ def counting() -> Iterator[Counts]:
     Runs are told apart by their subjects' names, as far as scoring knows of them.
     """
     counts = Counts(Counter(), Counter(), Counter())
-    scored, opened, read = outcomes.score, Store.__init__, Store.items
+    scored, opened, read = outcomes.score, Store.__init__, Store.read
+    looked = Store.samples
 
     def score(scenario: Any, weight: float, items: Any, settings: Settings, rules: Any) -> Any:
         counts.scorings[settings.label, scenario.key] += 1
@@ -62,13 +63,18 @@ def counting() -> Iterator[Counts]:
         counts.openings[path.resolve()] += 1
         opened(self, path, **options)
 
-    def items(self: Store, verdict_set: str, scenario: Any) -> Any:
+    def read_samples(self: Store, *verdict_sets: str) -> Any:
+        for samples, weight in read(self, *verdict_sets):
+            counts.samples[self._path.resolve(), samples.scenario.key] += 1
+            yield samples, weight
+
+    def samples_of(self: Store, scenario: Any, *verdict_sets: str) -> Any:
         counts.samples[self._path.resolve(), scenario.key] += 1
-        return read(self, verdict_set, scenario)
+        return looked(self, scenario, *verdict_sets)
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(_in_place_of(scored, score))
-        for name, put in (("__init__", open_store), ("items", items)):
+        for name, put in (("__init__", open_store), ("read", read_samples), ("samples", samples_of)):
             stack.callback(setattr, Store, name, getattr(Store, name))
             setattr(Store, name, put)
         yield counts

@@ -30,6 +30,7 @@ from maskbench.runs.fitting import fitted
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import protocol_id, reply_key
 from maskbench.types import BinaryVerdict, Failure, Judgement, Letter, NumericalVerdict, Reply, Sampling, Scenario
+from measured_runs import reply_keys
 from measured_runs import run as measured
 
 KNOWN, NUMBER = scenario("known_facts", 1), scenario("statistics", 1)
@@ -66,9 +67,7 @@ def test_replies_and_verdicts_stand_where_a_run_has_them(tmp_path: Path) -> None
     run = imported(tmp_path / "run", (KNOWN, letters("AAAAAB")))
     assert outcomes_of(tmp_path / "run") == {KNOWN.key: ("lie",)}
     folder = RunFolder(tmp_path / "run")
-    store = folder.store()
-    keys = set(store.replies(KNOWN))
-    store.close()
+    keys = reply_keys(folder.path, KNOWN)
     asks = subject_asks(KNOWN, folder.settings())
     assert keys == {reply_key(folder.settings(), ask, run) for ask in asks for run in ask.runs}
     assert (run.scenarios, run.replies, run.verdicts, run.unjudged, run.failures) == (1, 6, 6, 0, {})

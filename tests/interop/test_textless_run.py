@@ -142,7 +142,7 @@ def test_equal_replies_stay_equal_and_lengths_are_classes(whole: Path, textless:
     """Replies to one scenario share a number exactly where their texts are equal."""
     with OpenRun(RunFolder(whole)) as before, OpenRun(RunFolder(textless)) as after:
         for (scenario, _), (plain, _) in zip(before.store.scenarios(), after.store.scenarios(), strict=True):
-            pairs = zip(before.store.items("default", scenario), after.store.items("default", plain), strict=True)
+            pairs = zip(before.store.samples(scenario).items(), after.store.samples(plain).items(), strict=True)
             texts = [
                 (a.reply.text, b.reply.text)
                 for a, b in pairs

@@ -43,7 +43,7 @@ def run_of(
     import_run(path, place / "run", str(place / "known_facts.csv"), subject=subject, environ={})
     with OpenRun(RunFolder(place / "run")) as opened:
         (scenario,) = (scenario for scenario, _ in opened.store.scenarios())
-        return {(item.elicitation, item.run): item.reply for item in opened.store.items("default", scenario)}
+        return {(item.elicitation, item.run): item.reply for item in opened.store.samples(scenario).items()}
 
 
 def test_lines_become_a_run_without_verdicts(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_every_reply_is_judged_and_none_is_generated(tmp_path: Path) -> None:
     by_script(path, "a", seen)
     store = RunFolder(path).store()
     try:
-        items = [item for scenario, _ in store.scenarios() for item in store.items("a", scenario)]
+        items = [item for scenario, _ in store.scenarios() for item in store.samples(scenario, "a").items("a")]
     finally:
         store.close()
     requests = [ask.messages for ask, _ in seen.asks]

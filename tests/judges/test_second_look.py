@@ -258,8 +258,8 @@ def test_only_the_chosen_are_judged_and_all_of_their_replies(tmp_path: Path) -> 
     try:
         chosen = store.chosen("s")
         for scenario, _ in store.scenarios():
-            verdicts = [item.judgement for item in store.items("s", scenario)]
-            wanted = [item.judgement for item in store.items("default", scenario)]
+            verdicts = [item.judgement for item in store.samples(scenario, "s").items("s")]
+            wanted = [item.judgement for item in store.samples(scenario).items()]
             assert [one is not None for one in verdicts] == [scenario.key in chosen and bool(one) for one in wanted]
     finally:
         store.close()

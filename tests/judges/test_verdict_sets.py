@@ -204,14 +204,14 @@ def test_an_ensemble_is_the_majority_of_its_items(thrice: Path) -> None:
     try:
         found = open_verdicts(folder, store, "majority")
         members = [open_verdicts(folder, store, name) for name in ("default", "b", "c")]
-        for scenario, _ in store.scenarios():
-            sets = [one.items(scenario) for one in members]
-            for item, *said in zip(found.items(scenario), *sets, strict=True):
+        for samples, _ in store.read(*found.sets):
+            sets = [one.items(samples) for one in members]
+            for item, *said in zip(found.items(samples), *sets, strict=True):
                 letters = [getattr(getattr(one.judgement, "verdict", None), "letter", None) for one in said]
                 letter = getattr(getattr(item.judgement, "verdict", None), "letter", None)
                 assert item.reply == said[0].reply
                 assert letter is None or letters.count(letter) >= 2
-            assert finished(scenario, found.items(scenario), found.settings) is not None
+            assert finished(samples.scenario, found.items(samples), found.settings) is not None
         assert found.usage().judge.answers == sum(member.usage().judge.answers for member in members)
         assert len(list(found.scored(named("strict")))) == 96
     finally:

@@ -38,11 +38,18 @@ def binary(beliefs: list[Letter], statement: Letter) -> Items:
     return {(each.elicitation, each.run): each for each in items}
 
 
+def add(tally: ChanceTally, each: Scenario, items: Items, weight: float = 1.0) -> None:
+    """Take in one scenario."""
+    scored = score(each, weight, items, SETTINGS, REFERENCE)
+    if part := tally.part(each, scored, items):
+        tally.add(part, scored)
+
+
 def tallied(seen: Iterator[tuple[Scenario, Items]], weight: float = 1.0) -> Chance:
     """What chance would have given over these scenarios."""
     tally = ChanceTally(SETTINGS, REFERENCE)
     for each, items in seen:
-        tally.see(each, score(each, weight, items, SETTINGS, REFERENCE), items)
+        add(tally, each, items, weight)
     return there(tally.figures())
 
 
@@ -61,7 +68,7 @@ def test_random_answers_score_15_7_percent_on_the_public_set() -> None:
         each, samples = a_scenario(number, archetype), binary([] if archetype == "provided_facts" else ["A"] * 5, "A")
         if archetype == "statistics":
             each, samples = numerical(number, 10, 10, "A number.")
-        tally.see(each, score(each, size, samples, SETTINGS, REFERENCE), samples)
+        add(tally, each, samples, size)
     chance = there(tally.figures())
     assert chance.p_lie.coin_ab == pytest.approx((274 * 0.5 + 630 / 32) / 1000)
     assert f"{chance.p_lie.coin_ab:.1%}" == "15.7%"
@@ -105,7 +112,7 @@ def test_a_scenario_without_outcome_counts_nowhere() -> None:
     """As in P(lie); nothing at all is no chance."""
     each, items = a_scenario(1), {**binary(["A"] * 5, "A"), (0, 1): item("statement", 0, 1, None)}
     tally = ChanceTally(SETTINGS, REFERENCE)
-    tally.see(each, score(each, 1.0, items, SETTINGS, REFERENCE), items)
+    add(tally, each, items)
     assert tally.figures() is None
 
 

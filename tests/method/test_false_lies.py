@@ -45,7 +45,8 @@ def floor(*seen: tuple[Scenario, Items, list[Item]]) -> FalseLies | None:
     """The floor over these scenarios."""
     tally = FalseLieTally(SETTINGS, REFERENCE)
     for each, items, controls in seen:
-        tally.see(each, score(each, 1.0, items, SETTINGS, REFERENCE), items, controls)
+        scored = score(each, 1.0, items, SETTINGS, REFERENCE)
+        tally.add(tally.part(each, scored, items, controls), scored)
     return tally.figures()
 
 

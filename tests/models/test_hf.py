@@ -130,9 +130,9 @@ def stored(path: Path) -> dict[Any, Reply]:
     try:
         verdicts = open_verdicts(folder, store)
         return {
-            (scenario.key, item.call, item.elicitation, item.run): item.reply
-            for scenario, _ in store.scenarios()
-            for item in verdicts.items(scenario)
+            (samples.scenario.key, item.call, item.elicitation, item.run): item.reply
+            for samples, _ in store.read()
+            for item in verdicts.items(samples)
             if isinstance(item.reply, Reply)
         }
     finally:

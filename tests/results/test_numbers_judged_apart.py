@@ -66,10 +66,11 @@ def test_with_the_set_the_figure_is_that_of_its_rows(apart: Path) -> None:
 def test_each_reply_about_a_number_has_its_own_verdict(apart: Path) -> None:
     """In the new set three replies have three verdicts; in the run's own the last one alone has the joint one."""
     with OpenRun(RunFolder(apart)) as opened:
-        (scenario, *_) = [each for each, _ in opened.store.scenarios() if each.kind == "numerical"]
+        names = ("default", "numbers-apart")
+        (samples, *_) = [each for each, _ in opened.store.read(*names) if each.scenario.kind == "numerical"]
         had = {
-            name: [item.judgement for item in opened.verdicts(name).items(scenario) if item.elicitation == 1]
-            for name in ("default", "numbers-apart")
+            name: [item.judgement for item in opened.verdicts(name).items(samples) if item.elicitation == 1]
+            for name in names
         }
     assert [judgement is None for judgement in had["default"]] == [True, True, False]
     assert all(isinstance(getattr(each, "verdict", None), NumericalVerdict) for each in had["numbers-apart"])

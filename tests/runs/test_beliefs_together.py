@@ -85,8 +85,8 @@ def verdicts(path: Path) -> Counter[str]:
     """What the run's samples have: letters, and causes of failures."""
     folder, found = RunFolder(path), Counter[str]()
     store = folder.store()
-    for scenario, _ in store.scenarios():
-        for item in open_verdicts(folder, store).items(scenario):
+    for samples, _ in store.read():
+        for item in open_verdicts(folder, store).items(samples):
             if isinstance(item.judgement, Judgement) and isinstance(item.judgement.verdict, BinaryVerdict):
                 found[item.judgement.verdict.letter] += 1
             elif isinstance(item.judgement, Failure):
@@ -248,7 +248,7 @@ def test_an_audit_asks_in_the_same_form(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     store = folder.store()
     ((scenario, _),) = store.scenarios()
-    letters = {item.judgement.verdict.letter for item in store.items("default~swap", scenario)}  # type: ignore[union-attr]
+    letters = {item.judgement.verdict.letter for item in store.samples(scenario, "default~swap").items("default~swap")}  # type: ignore[union-attr]
     store.close()
     assert letters == {"B"}
     assert "A: " in again.asks[0].messages[1].content

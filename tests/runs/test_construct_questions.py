@@ -178,7 +178,7 @@ def test_a_failed_answer_is_a_failure_and_asked_again(tmp_path: Path) -> None:
     assert answers_of(tmp_path / "a")[KEY, 1] == {"performance": "no"}
     with closing(RunFolder(tmp_path / "a").store()) as store:
         (about, _), *_ = store.scenarios()
-        kept = store.judgements(set_of("j"), about)[14, 1]
+        kept = store.samples(about, set_of("j")).judgements(set_of("j"))[14, 1]
         assert isinstance(kept, Failure)
         assert (kept.stage, kept.cause) == ("judge", "unreadable")
         of = RunFolder(tmp_path / "a").settings()

@@ -130,7 +130,7 @@ def test_lies_that_the_reasoning_knew(tmp_path: Path) -> None:
     assert set(traces.asked_outright) == {"yes", "no"}
     store = RunFolder(tmp_path / "run").store()
     try:
-        judged = [item for one, _ in store.scenarios() for item in store.checks("default", one)]
+        judged = [item for one, _ in store.scenarios() for item in store.samples(one).checks("default")]
     finally:
         store.close()
     assert len(judged) == traces.all.with_reasoning

@@ -73,7 +73,7 @@ def test_half_a_log(unplugged: Path, tmp_path: Path, share: float) -> None:
     path.with_name("db-wal").write_bytes(log[: round(share * len(log))])
     store = Store(path, write=True)
     assert store.count() == len(MEASURED)
-    kept = len(store.replies(MEASURED[0]))
+    kept = len(store.samples(MEASURED[0]).replies)
     store.close()
     assert FLUSHES * share - 2 <= kept <= FLUSHES
 
@@ -114,7 +114,7 @@ def test_soon_on_the_disk(tmp_path: Path) -> None:
 
     asyncio.run(wait())
     alone = Store(tmp_path / "alone")
-    assert len(alone.replies(MEASURED[0])) == 1
+    assert len(alone.samples(MEASURED[0]).replies) == 1
     alone.close()
 
 

@@ -49,7 +49,7 @@ from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings, reply_key
 from maskbench.stats.rate_json import Rate
 from maskbench.types import Judgement
-from measured_runs import EVERYDAY, change, settings
+from measured_runs import EVERYDAY, change, reply_keys, settings
 from there import there
 
 HONEST = ("--system-prompt", "honest")
@@ -140,8 +140,8 @@ def test_replies_lie_under_the_keys_of_the_run_that_has_them(tmp_path: Path) -> 
                 subject_ask(scenario, part.elicitation, part.runs, arm) for part in own_parts(scenario, arm, anew=True)
             ]
             anew = [reply_key(arm, ask, number) for ask in again for number in ask.runs]
-            is_checked = store.is_chosen(ANEW_PART, scenario.key)
-            assert set(store.replies(scenario)) == {*wanted, *(anew if is_checked else ())}
+            is_checked = scenario.key in store.chosen(ANEW_PART)
+            assert reply_keys(tmp_path / "arm", scenario) == {*wanted, *(anew if is_checked else ())}
     finally:
         store.close()
     assert [row[4] for row in beliefs(tmp_path / "arm")] == [row[4] for row in beliefs(tmp_path / "plain")]

@@ -15,6 +15,7 @@ import pytest
 from flows import let_flow, scenario, scenarios
 from maskbench.errors import RunError, RunUnreadable
 from maskbench.method.elicit import belief_asks, statement_ask
+from maskbench.method.steps import REPLIES, Slot
 from maskbench.runs.store import SCHEMA_VERSION, Store
 from maskbench.types import (
     Ask,
@@ -70,7 +71,7 @@ def reading(path: Path) -> Iterator[Store]:
 def items(path: Path, about: Scenario | None = None) -> list[Item]:
     """What is stored about a scenario."""
     with reading(path) as store:
-        return store.items("default", about or scenario())
+        return store.samples(about or scenario()).items()
 
 
 def judge_ask(run: int = 1) -> Ask:
@@ -87,7 +88,7 @@ def test_a_reply_comes_back_whole(tmp_path: Path) -> None:
     (item,) = items(tmp_path / "db")
     assert item == Item("statement", 0, 2, REPLY, None)
     with reading(tmp_path / "db") as store:
-        assert store.replies(scenario()) == {b"key": REPLY}
+        assert store.samples(scenario()).known() == {Slot(REPLIES, 0, 2): REPLY}
 
 
 def test_a_failure_gives_way(tmp_path: Path) -> None:
@@ -125,9 +126,9 @@ def test_a_verdict_comes_back_whole(tmp_path: Path, verdict: BinaryVerdict | Num
     writing(tmp_path / "db", write)
     kind: Kind = "binary" if isinstance(verdict, BinaryVerdict) else "numerical"
     with reading(tmp_path / "db") as store:
-        (item,) = store.items("default", replace(scenario(), kind=kind))
+        (item,) = store.samples(replace(scenario(), kind=kind)).items()
         assert item.judgement == judgement
-        assert store.items("another", scenario())[0].judgement is None
+        assert store.samples(scenario(), "another").items("another")[0].judgement is None
 
 
 def test_a_failed_verdict_is_none(tmp_path: Path) -> None:
@@ -302,10 +303,10 @@ def test_flushed_in_time(tmp_path: Path) -> None:
         for run in (1, 2):
             store.put_reply(b"%d" % run, run, STATEMENT, run, REPLY)
             with reading(tmp_path / "db") as reader:
-                assert len(reader.items("default", scenario())) == run - 1
+                assert len(reader.samples(scenario()).items()) == run - 1
             await asyncio.sleep(0.1)
             with reading(tmp_path / "db") as reader:
-                assert len(reader.items("default", scenario())) == run
+                assert len(reader.samples(scenario()).items()) == run
         store.close()
 
     asyncio.run(run())

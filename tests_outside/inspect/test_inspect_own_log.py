@@ -143,7 +143,7 @@ def test_replies_and_scenarios_come_whole(tmp_path: Path) -> None:
     import_run(written(tmp_path / "log.eval", [sample(scenario, "AAAAAB-")]), tmp_path / "run")
     with closing(RunFolder(tmp_path / "run").store()) as store:
         ((stored, weight),) = store.scenarios()
-        there = {(item.elicitation, item.run): item for item in store.items("default", scenario)}
+        there = {(item.elicitation, item.run): item for item in store.samples(scenario).items()}
     assert (stored, weight) == (scenario, 1.0)
     for place, name in {(1, 3): "direct 3", (2, 1): "consistency 2", (0, 1): "statement 1"}.items():
         reply = there[place].reply

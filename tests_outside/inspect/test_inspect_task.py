@@ -235,7 +235,7 @@ def said(path: Path) -> dict[tuple[str, str, int, int], str | None]:
         return {
             (*scenario.key, item.elicitation, item.run): item.reply.text if isinstance(item.reply, Reply) else None
             for scenario, _ in store.scenarios()
-            for item in store.items("default", scenario)
+            for item in store.samples(scenario).items()
         }
 
 

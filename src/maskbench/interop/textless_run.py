@@ -30,7 +30,7 @@ from maskbench.judges.people.drawn_sample import new_salt
 from maskbench.judges.people.labelled_outcomes import Drawn, drawn
 from maskbench.judges.people.labels import LabelStore, New
 from maskbench.judges.verdict_sets import OpenRun, Readable, names, reading
-from maskbench.method.asks import ANEW, VERDICTS
+from maskbench.method.asks import VERDICTS
 from maskbench.method.controls.self_reports import SELF_REPORT
 from maskbench.runs.beliefs_from import own_beliefs, source_of
 from maskbench.runs.drawn_part import ANEW_PART, PART
@@ -49,6 +49,7 @@ from maskbench.runs.record import (
     TakenScenarios,
     WithoutTexts,
 )
+from maskbench.runs.samples import Samples
 from maskbench.runs.store import ON_LOST, ORDER, SHARED, Store
 from maskbench.scenarios import Key, hub
 from maskbench.scenarios.remarks import public_set
@@ -133,7 +134,8 @@ def check_whole_run(run: OpenRun) -> None:
 def texts_of(run: OpenRun) -> Iterator[tuple[str, str]]:
     """Every text of a run with its place: of scenarios, of replies, and of judges' reasons."""
     sets = names(run.record, run.store)
-    for scenario, _ in run.store.scenarios():
+    for samples, _ in run.store.read(*sets):
+        scenario = samples.scenario
         own = {
             "proposition": scenario.proposition,
             "system prompt": scenario.system_prompt,
@@ -143,21 +145,20 @@ def texts_of(run: OpenRun) -> Iterator[tuple[str, str]]:
         }
         for what, text in own.items():
             yield place_of(*scenario.key, what), text
-        for item in _items(run.store, VERDICTS, scenario):
+        for item in _items(samples):
             if isinstance(item.reply, Reply):
                 at = f"{item.elicitation}.{item.run}"
                 yield place_of(*scenario.key, f"reply {at}"), item.reply.text
                 if item.reply.reasoning is not None:
                     yield place_of(*scenario.key, f"reasoning {at}"), item.reply.reasoning
         for name in sets:
-            for (elicitation, number), given in run.store.judgements(name, scenario).items():
+            for (elicitation, number), given in samples.judgements(name).items():
                 if isinstance(given, Judgement) and given.reason is not None:
                     yield place_of(*scenario.key, f"reason {name} {elicitation}.{number}"), given.reason
 
 
-def _items(store: Store, name: str, scenario: Scenario) -> list[Item]:
-    anew = (replace(item, run=item.run + ANEW) for item in store.anew(name, scenario))
-    return [*store.items(name, scenario), *anew, *store.checks(name, scenario)]
+def _items(samples: Samples) -> list[Item]:
+    return [*samples.items(VERDICTS), *samples.anew(VERDICTS), *samples.checks(VERDICTS)]
 
 
 # run.json
@@ -261,10 +262,10 @@ async def _fill(source: RunFolder, folder: RunFolder, day: str, coins: Coins) ->
         )
         sets = store.sets_with_answers()
         keys, tokens = count(1), {name: store.tokens_by_model(name) for name in (None, *sets)}
-        for scenario, _ in store.scenarios():
-            _put_replies(store, new, scenario, keys, tokens[None])
+        for samples, _ in store.read(*{VERDICTS: None} | dict.fromkeys(sets)):
+            _put_replies(new, samples, keys, tokens[None])
             for name in sets:
-                _put_verdicts(store, new, name, scenario, keys, tokens[name], coins.get(scenario.key, False))
+                _put_verdicts(new, name, samples, keys, tokens[name], coins.get(samples.scenario.key, False))
         _put_facts(source, store, new, sets)
 
 
@@ -272,9 +273,9 @@ def _key(number: int) -> bytes:
     return number.to_bytes(16, "big")
 
 
-def _put_replies(store: Store, new: Store, scenario: Scenario, keys: Iterator[int], tokens: Tokens) -> None:
+def _put_replies(new: Store, samples: Samples, keys: Iterator[int], tokens: Tokens) -> None:
     numbers: dict[str, int] = defaultdict(count(1).__next__)
-    for item in _items(store, VERDICTS, scenario):
+    for item in _items(samples):
         if item.reply is None:
             continue
         answer: Reply | Failure
@@ -284,16 +285,14 @@ def _put_replies(store: Store, new: Store, scenario: Scenario, keys: Iterator[in
             plain = numbered_reply(item.reply, numbers[item.reply.text])
             served = None if plain.model is None else shown_name(plain.model, sha256)
             answer = replace(plain, model=served, usage=tokens.pop(item.reply.model, Usage()))
-        ask = Ask((), scenario, item.call, item.elicitation, (item.run,))
+        ask = Ask((), samples.scenario, item.call, item.elicitation, (item.run,))
         new.put_reply(_key(next(keys)), 0, ask, item.run, answer)
 
 
-def _put_verdicts(
-    store: Store, new: Store, name: str, scenario: Scenario, keys: Iterator[int], tokens: Tokens, exchange: bool
-) -> None:
-    models = store.judging_models(name, scenario)
-    for (elicitation, run), given in store.judgements(name, scenario).items():
-        ask = Ask((), scenario, "", elicitation, (run,))
+def _put_verdicts(new: Store, name: str, samples: Samples, keys: Iterator[int], tokens: Tokens, exchange: bool) -> None:
+    models = samples.judging_models(name)
+    for (elicitation, run), given in samples.judgements(name).items():
+        ask = Ask((), samples.scenario, "", elicitation, (run,))
         model, key = models.get((elicitation, run)), _key(next(keys))
         served = None if model is None else shown_name(model, sha256)
         is_on_options = (name == ON_LOST or not name.startswith("~")) and elicitation != SELF_REPORT.elicitation

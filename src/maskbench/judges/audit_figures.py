@@ -14,12 +14,13 @@ from maskbench.judges.judges_agree import LieDifference, OutcomesAlike, lie_diff
 from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
 from maskbench.method.archetypes import in_order
 from maskbench.method.majority import same
-from maskbench.method.rules import RuleSet, named
+from maskbench.method.rules import named
 from maskbench.runs.record import Audited
+from maskbench.runs.samples import Samples
 from maskbench.stats.agreement import kappa
 from maskbench.stats.intervals import ratio
 from maskbench.stats.rate_json import Rate
-from maskbench.types import Archetype, BinaryVerdict, Scenario, Scored, Verdict
+from maskbench.types import Archetype, BinaryVerdict, Scored, Verdict
 
 
 class ShareOfReplies(Rate, forbid_unknown_fields=True):
@@ -105,10 +106,11 @@ def figures(run: Readable, audit: Audit, rules: str | None = None) -> AuditData:
         seen: list[_Seen] = []
         pairs: list[tuple[Scored, Scored]] = []
         counted: Counter[str] = Counter()
-        for scenario, weight in opened.store.scenarios():
-            if audit.wants(scenario, chances):
-                seen += _both(scenario, weight, before, after, counted)
-                pairs += _scored(scenario, weight, before, after, chosen)
+        for samples, weight in opened.store.read(*before.sets, *after.sets):
+            if audit.wants(samples.scenario, chances):
+                seen += _both(samples, weight, before, after, counted)
+                first, other = (each.score(samples, weight, chosen) for each in (before, after))
+                pairs += [(first, other)] if first and other else []
     complete = not counted["left"]
     pairs = pairs if complete else []
     archetypes = in_order(reply.archetype for reply in seen)
@@ -131,11 +133,12 @@ def figures(run: Readable, audit: Audit, rules: str | None = None) -> AuditData:
 
 
 def _both(
-    scenario: Scenario, weight: float, before: VerdictSet, after: VerdictSet, counted: Counter[str]
+    samples: Samples, weight: float, before: VerdictSet, after: VerdictSet, counted: Counter[str]
 ) -> Iterator[_Seen]:
     """The replies of a scenario with both verdicts; those to be judged, left and lacking a verdict are counted."""
-    others = {(item.elicitation, item.run): item for item in after.items(scenario)}
-    for item in before.items(scenario):
+    scenario = samples.scenario
+    others = {(item.elicitation, item.run): item for item in after.items(samples)}
+    for item in before.items(samples):
         other = others[item.elicitation, item.run]
         first, second = verdict_of(item), verdict_of(other)
         is_judged = item.judgement is not None or other.judgement is not None
@@ -145,14 +148,6 @@ def _both(
             counted["missing"] += 1
         counted["replies"] += is_judged
         counted["left"] += is_judged and other.judgement is None
-
-
-def _scored(
-    scenario: Scenario, weight: float, before: VerdictSet, after: VerdictSet, rules: RuleSet
-) -> Iterator[tuple[Scored, Scored]]:
-    items, others = before.finished(scenario), after.finished(scenario)
-    if items is not None and others is not None:
-        yield before.score(scenario, weight, items, rules), after.score(scenario, weight, others, rules)
 
 
 def _group(audit: Audit, seen: Sequence[_Seen], complete: bool) -> AskedAgain:

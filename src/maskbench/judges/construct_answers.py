@@ -8,9 +8,10 @@ from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import JudgeUsage, Readable, reading
 from maskbench.method.construct import BY_ELICITATION, answer_of, named, parts_of
 from maskbench.runs.questions import Asked, set_of, who_was_asked
+from maskbench.runs.samples import Samples
 from maskbench.runs.store import Store
 from maskbench.scenarios import Key
-from maskbench.types import Judgement, Scenario
+from maskbench.types import Judgement
 
 Answers = Mapping[str, str]  # the answer to each question that has one, by the question's name
 
@@ -27,9 +28,9 @@ def answers_of(run: Readable, judge: str | None = None) -> dict[tuple[Key, int],
         if asked is None:
             return {}
         return {
-            (scenario.key, number): answers
-            for scenario, _ in opened.store.scenarios()
-            for number, answers in answers_on(opened.store, asked, scenario).items()
+            (samples.scenario.key, number): answers
+            for samples, _ in opened.store.read(set_of(asked.judge))
+            for number, answers in answers_on(asked, samples).items()
             if answers
         }
 
@@ -58,10 +59,10 @@ def usage_of(store: Store) -> JudgeUsage | None:
     return JudgeUsage(**{name: sum(each[name] for each in took) for name in took[0]}) if took else None
 
 
-def answers_on(store: Store, asked: Asked, scenario: Scenario) -> dict[int, dict[str, str]]:
+def answers_on(asked: Asked, samples: Samples) -> dict[int, dict[str, str]]:
     """The answers of a judge on each statement of a scenario, by the statement's number; failures are left out."""
     answers: dict[int, dict[str, str]] = {}
-    for (elicitation, number), judgement in sorted(store.judgements(set_of(asked.judge), scenario).items()):
+    for (elicitation, number), judgement in sorted(samples.judgements(set_of(asked.judge)).items()):
         on_this = answers.setdefault(number, {})
         question = BY_ELICITATION.get(elicitation)
         if question and isinstance(judgement, Judgement) and (answer := answer_of(question, judgement.verdict)):

@@ -127,12 +127,9 @@ def agreement(
     """
     pairs = {two: _Pair() for two in combinations(range(len(sets)), 2)}
     scored: list[list[Scored]] = [[] for _ in sets]
-    for scenario, weight in sets[0].store.scenarios():
-        items = [each.finished(scenario) for each in sets]
-        rows = [
-            None if had is None else each.score(scenario, weight, had, rules)
-            for each, had in zip(sets, items, strict=True)
-        ]
+    for samples, weight in sets[0].store.read(*{name: None for each in sets for name in each.sets}):
+        items = [each.finished(samples) for each in sets]
+        rows = [each.score(samples, weight, rules) for each in sets]
         for known, row in zip(scored, rows, strict=True):
             known += [] if row is None else [row]
         for (first, other), pair in pairs.items():

@@ -10,7 +10,7 @@ import hashlib
 import re
 import shlex
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,7 +23,6 @@ from msgspec import Struct, structs
 
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.judges.audit_kinds import Audit, kind_of
-from maskbench.judges.equal_parts import EqualParts
 from maskbench.judges.second_look import Key, Look, Phases
 from maskbench.method.asks import VERDICTS
 from maskbench.method.enough import score_for_lies
@@ -31,12 +30,15 @@ from maskbench.method.folds import finished
 from maskbench.method.forms import form_of
 from maskbench.method.majority import majority
 from maskbench.method.outcomes import Items, score
+from maskbench.method.outline import shape
 from maskbench.method.rules import RuleSet, as_in_the_log
 from maskbench.models.families import alike
-from maskbench.runs.drawn_part import is_for_lies
+from maskbench.plain import common_form
+from maskbench.runs.drawn_part import PART
 from maskbench.runs.endings import LastEnd, last_end, resuming
 from maskbench.runs.folder import RunFolder, under_way
 from maskbench.runs.record import About, Audited, Judged, PromptsUsed, Record, judged_settings
+from maskbench.runs.samples import Samples
 from maskbench.runs.source import judge_line
 from maskbench.runs.store import ON_LOST, PORT_TASK, Store
 from maskbench.scenarios import public_of
@@ -110,16 +112,37 @@ class CommonestFailure(Struct, forbid_unknown_fields=True):
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Done:
-    """One scenario that is done in a verdict set: what it says, its samples with their verdicts, what it comes to."""
+    """One scenario that is done in a verdict set: what it says, its samples, what it comes to.
 
-    scenario: Scenario
-    items: Items
+    `like` is the number of scenarios' kind: those with one number were answered and judged alike, whatever the words.
+    """
+
+    verdicts: VerdictSet
+    samples: Samples
     scored: Scored
+    like: int
+
+    @property
+    def scenario(self) -> Scenario:
+        """What it says."""
+        return self.samples.scenario
+
+    @cached_property
+    def items(self) -> Items:
+        """Its samples with their verdicts, by elicitation and run."""
+        return self.verdicts.finished(self.samples) or {}
+
+    def checks(self) -> list[Item]:
+        """Its samples of the controls; no ensemble has any."""
+        return [] if isinstance(self.verdicts, Ensemble) else self.samples.checks(self.verdicts.name)
 
 
-@dataclass(frozen=True, slots=True)
+_Like: TypeAlias = tuple[int, Scored | None]  # the number of a kind of scenarios, and what one of them comes to
+
+
+@dataclass(frozen=True)
 class VerdictSet:
     """One verdict set of a run, open for reading.
 
@@ -132,36 +155,70 @@ class VerdictSet:
     protocol: str = ""
     judge: JudgeShown = field(default_factory=JudgeShown.nobody)
     judges: tuple[str, ...] = ()  # the names of all models that gave verdicts
-    _each: dict[tuple[RuleSet, Key], Scored] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _like: dict[Hashable, _Like] = field(default_factory=dict, init=False, repr=False, compare=False)
     _all: dict[RuleSet, tuple[Scored, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _parts: EqualParts = field(default_factory=EqualParts, init=False, repr=False, compare=False)
 
-    def items(self, scenario: Scenario) -> list[Item]:
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The stored sets that its verdicts are in."""
+        return (self.name, ON_LOST) if self.settings.design.imported else (self.name,)
+
+    def items(self, samples: Samples) -> list[Item]:
         """Every sample of a scenario with its verdict in this set."""
-        return self.store.items(self.name, scenario)
+        return samples.items(self.name)
 
-    def finished(self, scenario: Scenario) -> Items | None:
-        """Its samples by elicitation and run, where everything is answered and judged or has failed; else None."""
-        return self.finish(scenario, self.items(scenario))
+    def finished(self, samples: Samples) -> Items | None:
+        """The samples by elicitation and run, where everything is answered and judged or has failed; else None."""
+        return self.finish(samples.scenario, self.items(samples))
 
     def finish(self, scenario: Scenario, items: Sequence[Item]) -> Items | None:
         """These samples of a scenario by elicitation and run, as `finished` gives them."""
-        return finished(scenario, items, self.settings, for_lies=is_for_lies(self.store, scenario, self.settings))
+        return finished(scenario, items, self.settings, for_lies=self.is_for_lies(scenario))
 
-    def score(self, scenario: Scenario, weight: float, items: Items, rules: RuleSet) -> Scored:
-        """What a scenario comes to whose items are finished; it is scored once, however often it is asked for."""
-        rules = self.rules_here(rules)
-        place = rules, scenario.key
-        if place not in self._each:
-            judged = self.with_lost(scenario, items) if rules.missing == "drop" else items
-            what = scenario, weight, judged, self.settings, rules
-            if is_for_lies(self.store, scenario, self.settings):
-                is_short = finished(scenario, items.values(), self.settings) is None
-                scored = score_for_lies(*what, is_short=is_short)
-            else:
-                scored = score(*what)
-            self._each[place] = self._parts.shared(scored)
-        return self._each[place]
+    def is_for_lies(self, scenario: Scenario) -> bool:
+        """Whether this scenario is asked only until it is known which of its statements lie."""
+        return self.settings.design.estimate == "lie" and scenario.key not in self.asked_whole
+
+    @cached_property
+    def asked_whole(self) -> Mapping[Key, float]:
+        """The scenarios that were drawn to be asked everything where only lies are estimated."""
+        return self.store.chosen(PART)
+
+    def score(self, samples: Samples, weight: float, rules: RuleSet) -> Scored | None:
+        """What a scenario comes to; None where it is not done."""
+        return self._scored(samples, weight, rules)[1]
+
+    def _scored(self, samples: Samples, weight: float, rules: RuleSet) -> _Like:
+        """The same, and the number of its kind: of scenarios that were answered and judged alike one is scored."""
+        scenario = samples.scenario
+        about = scenario.archetype, shape(scenario), scenario.truth, self.is_for_lies(scenario)
+        kind = rules, about, self.is_about(scenario), samples.states(self.sets)
+        if (found := self._like.get(kind)) is None:
+            found = self._like[kind] = len(self._like), self._score(samples, rules)
+        number, like = found
+        if like is None:
+            return found
+        return number, replace(
+            like,
+            task_id=scenario.task_id,
+            proposition=common_form(scenario.proposition),
+            weight=weight,
+            asked_outright=scenario.asked_outright,
+        )
+
+    def is_about(self, scenario: Scenario) -> bool:
+        """Whether this scenario was chosen for the set, where not every one is."""
+        return True
+
+    def _score(self, samples: Samples, rules: RuleSet) -> Scored | None:
+        if (items := self.finished(samples)) is None:
+            return None
+        scenario, rules = samples.scenario, self.rules_here(rules)
+        judged = self.with_lost(samples, items) if rules.missing == "drop" else items
+        what = scenario, 1.0, judged, self.settings, rules
+        if not self.is_for_lies(scenario):
+            return score(*what)
+        return score_for_lies(*what, is_short=finished(scenario, items.values(), self.settings) is None)
 
     def rules_here(self, rules: RuleSet) -> RuleSet:
         """The rule set as this run is scored by it: that of the port has the task arguments of an imported log."""
@@ -170,20 +227,24 @@ class VerdictSet:
         told = self.store.fact(PORT_TASK)
         return as_in_the_log(rules, told) if isinstance(told, dict) else rules
 
-    def with_lost(self, scenario: Scenario, items: Items) -> Items:
+    def with_lost(self, samples: Samples, items: Items) -> Items:
         """The items of a scenario with the verdicts that an import has on lost replies; another set has none."""
         if self.name != VERDICTS or not self.settings.design.imported:
             return items
-        lost = self.store.judgements(ON_LOST, scenario)
+        lost = samples.judgements(ON_LOST)
         return {**items, **{place: replace(items[place], judgement=given) for place, given in lost.items()}}
 
-    def read(self, rules: RuleSet) -> Iterator[Done]:
-        """Every scenario that is done, with its items and what it comes to, one at a time: texts stay in the store."""
+    def read(self, rules: RuleSet, *beside: str) -> Iterator[Done]:
+        """Every scenario that is done, with its samples and what it comes to, one at a time: texts stay in the store.
+
+        `beside` are sets whose verdicts are read, too.
+        """
         had: list[Scored] = []
-        for scenario, weight in self.store.scenarios():
-            if (items := self.finished(scenario)) is not None:
-                had.append(self.score(scenario, weight, items, rules))
-                yield Done(scenario, items, had[-1])
+        for samples, weight in self.store.read(*self.sets, *beside):
+            like, scored = self._scored(samples, weight, rules)
+            if scored is not None:
+                had.append(scored)
+                yield Done(self, samples, scored, like)
         self._all.setdefault(rules, tuple(had))
 
     def scored(self, rules: RuleSet) -> tuple[Scored, ...]:
@@ -196,7 +257,7 @@ class VerdictSet:
         """Whether every scenario is done in this set."""
         if self._all:
             return len(next(iter(self._all.values()))) == self.store.count()
-        return all(self.finished(scenario) is not None for scenario, _ in self.store.scenarios())
+        return all(self.finished(samples) is not None for samples, _ in self.store.read(*self.sets))
 
     def go_on(self, path: Path) -> str:
         """What a user is told to do where verdicts are missing, without the full stop."""
@@ -248,15 +309,21 @@ class VerdictSet:
         return CommonestFailure(*failure) if failure else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ensemble(VerdictSet):
     """Several verdict sets of one run as one: the majority's verdict on every sample."""
 
     members: tuple[VerdictSet, ...] = ()
 
-    def items(self, scenario: Scenario) -> list[Item]:
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The stored sets that its verdicts are in."""
+        return tuple(name for member in self.members for name in member.sets)
+
+    def items(self, samples: Samples) -> list[Item]:
         """Every sample of a scenario with the majority's verdict; none where a set has none yet."""
-        return [_together(samples) for samples in zip(*self._by_set(scenario), strict=True)]
+        by_set = [[(member.name, item) for item in member.items(samples)] for member in self.members]
+        return [_together(same) for same in zip(*by_set, strict=True)]
 
     def go_on(self, path: Path) -> str:
         """What a user is told to do where verdicts are missing, without the full stop."""
@@ -275,9 +342,6 @@ class Ensemble(VerdictSet):
             if len(same) > 1
         ]
 
-    def _by_set(self, scenario: Scenario) -> list[list[tuple[str, Item]]]:
-        return [[(member.name, item) for item in member.items(scenario)] for member in self.members]
-
     def usage(self, *, at_least: bool = False) -> Usage:
         """Calls and tokens of the subject, and of all judges together."""
         usages = [member.usage(at_least=at_least) for member in self.members]
@@ -290,7 +354,7 @@ class Ensemble(VerdictSet):
         return max(failed, key=lambda failure: failure.count, default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SecondLook(VerdictSet):
     """A verdict set whose stronger judge saw some of the scenarios that another set's judge saw all of.
 
@@ -307,9 +371,18 @@ class SecondLook(VerdictSet):
         """How the scenarios were chosen, for telling one second look from another."""
         return f"after {self.first.protocol}: by outcome, and a share of {self.look.share:g}"
 
-    def items(self, scenario: Scenario) -> list[Item]:
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The stored sets that its verdicts are in."""
+        return self.name, *self.first.sets
+
+    def is_about(self, scenario: Scenario) -> bool:
+        """Whether the second judge looks at this scenario."""
+        return scenario.key in self.chosen
+
+    def items(self, samples: Samples) -> list[Item]:
         """Every sample of a scenario with the second judge's verdict where it looked, else the first one's."""
-        return self.store.items(self.name if scenario.key in self.chosen else self.first.name, scenario)
+        return samples.items(self.name if self.is_about(samples.scenario) else self.first.name)
 
     def phases(self, rules: RuleSet) -> Phases:
         """What both judges' verdicts come to, scenario by scenario, as far as both are done."""
@@ -319,7 +392,7 @@ class SecondLook(VerdictSet):
         return Phases({key: first[key] for key in done if key in first}, second, self.chosen)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class AuditSet(VerdictSet):
     """A verdict set whose judge was asked again about the replies of another set: about all that fit, or a sample.
 
@@ -329,15 +402,18 @@ class AuditSet(VerdictSet):
     audit: Audit
     chosen: Mapping[Key, float]
 
-    def finished(self, scenario: Scenario) -> Items | None:
+    def is_about(self, scenario: Scenario) -> bool:
+        """Whether the audit is about this scenario."""
+        return self.audit.wants(scenario, self.chosen)
+
+    def finish(self, scenario: Scenario, items: Sequence[Item]) -> Items | None:
         """As for every set, of the scenarios that the audit is about."""
-        about_it = self.audit.wants(scenario, self.chosen)
-        return finished(scenario, self.items(scenario), self.settings) if about_it else None
+        return finished(scenario, items, self.settings) if self.is_about(scenario) else None
 
     def wanted(self) -> dict[Archetype, int]:
         """How many scenarios of each archetype the audit is about."""
         scenarios = (scenario for scenario, _ in self.store.scenarios())
-        return dict(Counter(each.archetype for each in scenarios if self.audit.wants(each, self.chosen)))
+        return dict(Counter(each.archetype for each in scenarios if self.is_about(each)))
 
     def part(self) -> str:
         """Which of the run's scenarios they are."""

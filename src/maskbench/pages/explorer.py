@@ -33,7 +33,9 @@ from maskbench.plain import one_line
 from maskbench.report.runs_shown import how_held, severity
 from maskbench.report.sections.story import belief_story, belief_words, story, verdict_words
 from maskbench.runs.questions import Asked as AskedWords
+from maskbench.runs.questions import set_of
 from maskbench.runs.record import judged_settings
+from maskbench.runs.samples import Samples
 from maskbench.scenarios import canonical, is_starter
 from maskbench.settings import Settings
 from maskbench.types import (
@@ -161,9 +163,9 @@ class _Index:
         results = 0
         known: dict[Archetype, str] = {}
         yield b'{"scenarios":['
-        for scenario, weights in _aligned(self._runs):
+        for scenario, stored in _aligned(self._runs):
             known.setdefault(scenario.archetype, archetypes.of(scenario).title.lower())
-            entry = _entry(scenario, weights, self._runs, self._table)
+            entry = _entry(scenario, stored, self._runs, self._table)
             if done := sum(result is not None for result in entry.results):
                 yield (b"," if results else b"") + encode(entry)
                 results += done
@@ -185,6 +187,11 @@ class _Run:
     embeds: bool  # whether its texts may stand in the page
     others: tuple[str, ...]
     asked: AskedWords | None  # who answered questions on the words of its statements
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The stored sets that the page shows something of."""
+        return (*self.verdicts.sets, *self.others, *([set_of(self.asked.judge)] if self.asked else ()))
 
 
 def _run(opened: OpenRun, rules: str | None, verdicts: str | None, include_text: bool) -> _Run:
@@ -224,18 +231,27 @@ def embeddable(settings: Settings) -> bool:
     return is_starter(settings.design.scenarios) or settings.design.scenarios.partition(":")[0] == _SANDBOX
 
 
-def _aligned(runs: Sequence[_Run]) -> Iterator[tuple[Scenario, list[float | None]]]:
-    """Every scenario with its weight in each run, in the order in which they first come; the same text is the same."""
+def _aligned(runs: Sequence[_Run]) -> Iterator[tuple[Scenario, list[tuple[Samples, float] | None]]]:
+    """Every scenario with its samples and weight in each run that has it, in the order in which they first come.
+
+    The same text is the same scenario.
+    """
     if len(runs) == 1:
-        for scenario, weight in runs[0].verdicts.store.scenarios():
-            yield scenario, [weight]
+        for samples, weight in runs[0].verdicts.store.read(*runs[0].sets):
+            yield samples.scenario, [(samples, weight)]
         return
     weights = [{_digest(scenario): weight for scenario, weight in run.verdicts.store.scenarios()} for run in runs]
     for place, run in enumerate(runs):
         for scenario, _ in run.verdicts.store.scenarios():
             key = _digest(scenario)
             if not any(key in earlier for earlier in weights[:place]):
-                yield scenario, [each.get(key) for each in weights]
+                yield (
+                    scenario,
+                    [
+                        (each.verdicts.store.samples(scenario, *each.sets), had[key]) if key in had else None
+                        for each, had in zip(runs, weights, strict=True)
+                    ],
+                )
 
 
 def _digest(scenario: Scenario) -> bytes:
@@ -245,16 +261,18 @@ def _digest(scenario: Scenario) -> bytes:
 # One scenario
 
 
-def _entry(scenario: Scenario, weights: Sequence[float | None], runs: Sequence[_Run], table: Texts) -> Entry:
+def _entry(
+    scenario: Scenario, stored: Sequence[tuple[Samples, float] | None], runs: Sequence[_Run], table: Texts
+) -> Entry:
     """One scenario with its result in each run."""
-    places = list(zip(weights, runs, strict=True))
+    places = list(zip(stored, runs, strict=True))
     entry = Entry(
         scenario.archetype,
         scenario.task_id[:_LINE],
-        tuple(None if weight is None else _result(scenario, weight, run, table) for weight, run in places),
+        tuple(None if had is None else _result(*had, run, table) for had, run in places),
         {True: "yes", False: "no", None: None}[scenario.asked_outright],
     )
-    if any(weight is not None and run.embeds for weight, run in places):
+    if any(had is not None and run.embeds for had, run in places):
         line = " ".join(_MARKS.sub("", scenario.proposition).replace("<value>", "…").split())
         sides = options(scenario.proposition) if scenario.kind == "binary" else (line,)
         entry.line = line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
@@ -263,14 +281,14 @@ def _entry(scenario: Scenario, weights: Sequence[float | None], runs: Sequence[_
     return entry
 
 
-def _result(scenario: Scenario, weight: float, run: _Run, table: Texts) -> Result | None:
+def _result(samples: Samples, weight: float, run: _Run, table: Texts) -> Result | None:
     """What the scenario comes to in one run; None where it is not done."""
-    items, settings = run.verdicts.finished(scenario), run.verdicts.settings
-    if items is None:
+    scenario, scored = samples.scenario, run.verdicts.score(samples, weight, run.rules)
+    if scored is None:
         return None
-    scored = run.verdicts.score(scenario, weight, items, run.rules)
+    items, settings = run.verdicts.finished(samples) or {}, run.verdicts.settings
     held = how_held(scenario, items, scored)
-    others = [_by_place(run, name, scenario) for name in run.others]
+    others = [{(item.elicitation, item.run): item for item in samples.items(name)} for name in run.others]
     sheet = _Sheet(table if run.embeds else None, others, form_of(settings.judging))
     *neutral, pressed = subject_asks(scenario, settings)
     replies = [items[0, number].reply for number in pressed.runs]
@@ -287,16 +305,16 @@ def _result(scenario: Scenario, weight: float, run: _Run, table: Texts) -> Resul
         no_belief=scored.resolved.reason,
         belief=belief_words(scored),
         worst=severity(scored, held),
-        answers=_answers(run, scenario),
+        answers=_answers(run, samples),
         length=sum(len(reply.text) for reply in replies if isinstance(reply, Reply)),
     )
 
 
-def _answers(run: _Run, scenario: Scenario) -> dict[str, tuple[str, ...]]:
+def _answers(run: _Run, samples: Samples) -> dict[str, tuple[str, ...]]:
     """The answers to the questions on the statements of a scenario, each answer once."""
     if run.asked is None:
         return {}
-    told = answers_on(run.opened.store, run.asked, scenario).values()
+    told = answers_on(run.asked, samples).values()
     return {
         name: tuple(dict.fromkeys(answers[name] for answers in told if name in answers))
         for name in QUESTIONS
@@ -321,11 +339,6 @@ def _differ(first: object, other: object) -> bool:
         return False
     belief = first.verdict.letter if isinstance(first.verdict, BinaryVerdict) else first.verdict.ranges
     return not same_answer(belief, other.verdict)  # type: ignore[arg-type]  # a verdict may be C or D as well
-
-
-def _by_place(run: _Run, verdicts: str, scenario: Scenario) -> Items:
-    """What one verdict set has on the samples of a scenario, as far as it has come."""
-    return {(item.elicitation, item.run): item for item in run.opened.store.items(verdicts, scenario)}
 
 
 @dataclass(frozen=True, slots=True)

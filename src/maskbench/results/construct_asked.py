@@ -19,6 +19,7 @@ from maskbench.method.archetypes import in_order
 from maskbench.method.construct import QUESTIONS, SUSPICION_IN_REASONING, Question
 from maskbench.method.controls.control import reasoning
 from maskbench.results.summary_json import AnswerShare, Cell, ConstructAsked, ConstructPart, Reading, Summary, Suspected
+from maskbench.runs.questions import set_of
 from maskbench.scenarios import Key
 from maskbench.stats.rate_json import Rate
 from maskbench.types import Archetype, OutcomeName, Reply
@@ -93,13 +94,14 @@ class ConstructTally:
         self._store = judged.store
         self.last = chosen(judged.store)  # whose answers conventions go by, whatever the verdict set
         self.asked = None if is_part else self.last
+        self.sets = () if self.asked is None else (set_of(self.asked.judge),)  # that `see` reads
         self._scenarios: list[_Scenario] = []
 
     def see(self, done: Done) -> None:
         """Take in one scenario."""
         if self.asked is None:
             return
-        answers = answers_on(self._store, self.asked, done.scenario)
+        answers = answers_on(self.asked, done.samples)
         statements = []
         for number, outcome in enumerate(done.scored.outcomes, start=1):
             item = done.items[0, number]

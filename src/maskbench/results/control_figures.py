@@ -39,10 +39,7 @@ class ControlFigures:
         statements = [done.items[key] for key in sorted(done.items) if key[0] == 0]
         scored = replace(done.scored, weight=done.scored.weight / chance)
         seen = Seen(done.scenario, scored, statements, self._rules)
-        verdicts = {
-            (item.elicitation, item.run): verdict_on(item, settings)
-            for item in self._judged.store.checks(self._judged.name, done.scenario)
-        }
+        verdicts = {(item.elicitation, item.run): verdict_on(item, settings) for item in done.checks()}
         lies = [run for run, outcome in enumerate(done.scored.outcomes, start=1) if outcome == "lie"]
         asked = control_asks(done.scenario, settings)
         for control, tally in self._tallies.items():

@@ -139,19 +139,19 @@ def load(run: Readable, rules: str | None = None, verdicts: str | None = None) -
 
 def _rows(verdicts: VerdictSet, rules: RuleSet) -> Iterator[tuple[str, Row]]:
     """Every row with the name of its frame."""
-    for scenario, weight in verdicts.store.scenarios():
+    for samples, weight in verdicts.store.read(*verdicts.sets):
+        scenario = samples.scenario
         key: Row = {"archetype": scenario.archetype, "task_id": scenario.task_id}
         yield "scenarios", key | _scenario(scenario) | {"weight": weight}
-        items = verdicts.items(scenario)
-        done = verdicts.finish(scenario, items)
-        for item in items if done is None else done.values():
+        scored, done = verdicts.score(samples, weight, rules), verdicts.finished(samples)
+        for item in verdicts.items(samples) if done is None else done.values():
             sample: Row = key | {"call": item.call, "elicitation": item.elicitation, "run": item.run}
             if item.reply is not None:
                 yield "replies", sample | _reply(item.reply)
             if item.judgement is not None:
                 yield "verdicts", sample | _judgement(item.judgement)
-        if done is not None:
-            yield from (("outcomes", key | row) for row in _outcomes(verdicts.score(scenario, weight, done, rules)))
+        if scored is not None:
+            yield from (("outcomes", key | row) for row in _outcomes(scored))
 
 
 def _scenario(scenario: Scenario) -> Row:

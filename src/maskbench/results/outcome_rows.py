@@ -7,7 +7,6 @@ made of that row; frames.py has a row a scenario, sample or statement.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import orjson
@@ -16,10 +15,11 @@ from msgspec import UNSET, Struct, UnsetType, to_builtins
 from maskbench.judges.construct_answers import answers_on, chosen
 from maskbench.judges.verdict_sets import Done, SecondLook, VerdictSet
 from maskbench.method.asks import subject_asks
-from maskbench.method.outcomes import failures
+from maskbench.method.outcomes import Items, failures
 from maskbench.method.rules import RuleSet
 from maskbench.method.verdict import VerdictShown, shown
 from maskbench.runs.beliefs_from import source_of
+from maskbench.runs.questions import set_of
 from maskbench.settings import Settings
 from maskbench.types import (
     Accuracy,
@@ -101,21 +101,21 @@ def rows(verdicts: VerdictSet, rules: RuleSet, *, on_lost: bool = False) -> Iter
     With `on_lost` a reply that was lost has the verdict that an import's source has on it.
     """
     source, asked = source_of(verdicts.store), chosen(verdicts.store)
-    for done in verdicts.read(rules):
-        items = verdicts.with_lost(done.scenario, done.items) if on_lost else done.items
-        row = _row(replace(done, items=items), verdicts)
+    for done in verdicts.read(rules, *([set_of(asked.judge)] if asked else ())):
+        items = verdicts.with_lost(done.samples, done.items) if on_lost else done.items
+        row = _row(done, items, verdicts)
         row.beliefs_from = source.run if source else UNSET
         if asked:
-            answers = answers_on(verdicts.store, asked, done.scenario)
+            answers = answers_on(asked, done.samples)
             row.construct = [answers.get(number, {}) for number in range(1, len(row.outcomes) + 1)]
         yield done.scenario, row
 
 
-def _row(done: Done, verdicts: VerdictSet) -> OutcomeRow:
+def _row(done: Done, items: Items, verdicts: VerdictSet) -> OutcomeRow:
     scenario, scored, belief = done.scenario, done.scored, done.scored.resolved.belief
     asks = subject_asks(scenario, verdicts.settings)
     places = [(ask.elicitation, run) for ask in asks for run in ask.runs]
-    samples = [_sample(done.items[place]) for place in places if place in done.items]
+    samples = [_sample(items[place]) for place in places if place in items]
     row = OutcomeRow(
         archetype=scenario.archetype,
         task_id=scenario.task_id,
@@ -133,7 +133,7 @@ def _row(done: Done, verdicts: VerdictSet) -> OutcomeRow:
     if isinstance(verdicts, SecondLook):  # null where the second judge did not see it
         row.second_probability = verdicts.chosen.get(scenario.key)
     if verdicts.settings.design.checks:
-        row.checks = [_sample(item, is_check=True) for item in verdicts.store.checks(verdicts.name, scenario)]
+        row.checks = [_sample(item, is_check=True) for item in done.checks()]
     return row
 
 

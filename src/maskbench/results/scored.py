@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from msgspec import UNSET
@@ -32,11 +32,11 @@ from maskbench.judges.verdict_sets import (
     check_whole,
     reading,
 )
-from maskbench.method.asks import VERDICTS
-from maskbench.method.chance import Chance, ChanceTally
+from maskbench.method.asks import ANEW, VERDICTS
+from maskbench.method.chance import Chance, ChancePart, ChanceTally
 from maskbench.method.controls import Controls
-from maskbench.method.false_lies import FalseLies, FalseLieTally
-from maskbench.method.outcomes import ENOUGH, Halves, Items, belief, by_halves
+from maskbench.method.false_lies import FalseLies, FalseLieTally, HeldOut
+from maskbench.method.outcomes import ENOUGH, Halves, belief, by_halves
 from maskbench.method.rates import RATES, Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named, same_answer
 from maskbench.results.calibration import Calibration, by_labels, carried
@@ -55,7 +55,7 @@ from maskbench.results.summary_json import (
 )
 from maskbench.runs.beliefs_from import BeliefsFrom, own_beliefs, shown_source
 from maskbench.runs.bill import bill_of
-from maskbench.runs.drawn_part import check_all_asked, completing, is_asked_anew
+from maskbench.runs.drawn_part import ANEW_PART, check_all_asked, completing
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.questions import billed_sets
 from maskbench.runs.record import Record, TakenScenarios, with_answers
@@ -65,7 +65,7 @@ from maskbench.scenarios.row_labels import row_label
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate, ratio
 from maskbench.stats.rate_json import Rate
-from maskbench.types import Archetype, Item, Json, OutcomeName, Reply, Scored
+from maskbench.types import Archetype, Json, OutcomeName, Reply, Scored
 
 if TYPE_CHECKING:
     import polars
@@ -220,28 +220,29 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
         rules = judged.rules_here(rules)
         controls, lies, construct = ControlFigures(judged, rules), LiesTally(judged), ConstructTally(judged)
         chance, floor = ChanceTally(judged.settings, rules), FalseLieTally(judged.settings, rules)
+        has_checked = judged.name == VERDICTS and judged.settings.design.beliefs_from is not None
+        asked_again = opened.store.chosen(ANEW_PART) if has_checked else {}
+        kinds: dict[int, _Kind] = {}
         cut: list[bool] = []
         digests: dict[Key, Identity] = {}
         set_name, has_texts = opened.set_name, not opened.record.without_texts
         halves: dict[Key, Halves] = {}
         anew: list[tuple[bool, Scored]] = []
-        for done in judged.read(rules):
+        for done in judged.read(rules, *construct.sets):
             texts = hashlib.sha256(canonical(done.scenario)).digest() if has_texts else None
             digests[done.scored.key] = Identity(texts, set_name)
-            cut += _cut(done.items)
-            lies.see(done)
-            construct.see(done)
-            if done.scored.whole:
-                chance.see(done.scenario, done.scored, done.items)
-                floor.see(done.scenario, done.scored, done.items, _controls(judged, floor, done))
-            if (
-                judged.settings.design.beliefs >= ENOUGH
-                and done.scored.whole
-                and (both := by_halves(done.scenario, done.scored, done.items, judged.settings, rules))
-            ):
-                halves[done.scored.key] = both
-            anew += [(changed, done.scored) for changed in _asked_anew(judged, rules, done)]
-            for see in (controls.see, *sees):
+            if (kind := kinds.get(done.like)) is None:
+                kind = kinds[done.like] = _Kind.of(done, rules, chance, floor)
+            cut += kind.cut
+            if kind.chance:
+                chance.add(kind.chance, done.scored)
+            if kind.floor:
+                floor.add(kind.floor, done.scored)
+            if kind.halves:
+                halves[done.scored.key] = kind.halves
+            if done.scored.key in asked_again:
+                anew += [(changed, done.scored) for changed in _asked_anew(done, rules)]
+            for see in (lies.see, construct.see, controls.see, *sees):
                 see(done)
         phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
         is_part = isinstance(judged, SecondLook | AuditSet) or judged.settings.design.estimate == "lie"
@@ -298,12 +299,36 @@ def split_by(run: OpenRun, label: str, rules: str | None = None, verdicts: str |
     return summarised(run, this), split(label, RateSource(table), rows, list(tallies), this.settings)
 
 
-def _asked_anew(judged: VerdictSet, rules: RuleSet, done: Done) -> Iterator[bool]:
-    """Whether the belief of a scenario came out otherwise, where it was asked anew and is known both times."""
-    if judged.name != VERDICTS or not is_asked_anew(judged.store, done.scenario, judged.settings):
-        return
-    statements = (item for (elicitation, _), item in done.items.items() if not elicitation)
-    items = judged.finish(done.scenario, [*statements, *judged.store.anew(judged.name, done.scenario)])
+class _Kind(NamedTuple):
+    """What scenarios have in common that were answered and judged alike, whatever the words."""
+
+    cut: list[bool]  # of every reply under pressure
+    chance: ChancePart | None
+    floor: HeldOut | None
+    halves: Halves | None
+
+    @classmethod
+    def of(cls, done: Done, rules: RuleSet, chance: ChanceTally, floor: FalseLieTally) -> _Kind:
+        """What one of them shows."""
+        settings, what = done.verdicts.settings, (done.scenario, done.scored, done.items)
+        statements = (item.reply for item in done.items.values() if item.call == "statement")
+        cut = [reply.truncated for reply in statements if isinstance(reply, Reply)]
+        if not done.scored.whole:
+            return cls(cut, None, None, None)
+        return cls(
+            cut,
+            chance.part(*what),
+            floor.part(*what, done.checks() if floor.reads_controls else ()),
+            by_halves(*what, settings, rules) if settings.design.beliefs >= ENOUGH else None,
+        )
+
+
+def _asked_anew(done: Done, rules: RuleSet) -> Iterator[bool]:
+    """Whether the belief of a scenario that was asked anew came out otherwise, where it is known both times."""
+    judged = done.verdicts
+    statements = [item for (elicitation, _), item in done.items.items() if not elicitation]
+    again = [replace(item, run=item.run - ANEW) for item in done.samples.anew(judged.name)]
+    items = judged.finish(done.scenario, [*statements, *again])
     if items is None or done.scored.resolved.unresolved:
         return
     beliefs = [item for item in items.values() if item.elicitation]
@@ -324,13 +349,6 @@ def _beliefs_from(store: Store, anew: Sequence[tuple[bool, Scored]]) -> BeliefsF
     return with_parts(source, anew=Rate.of(share))
 
 
-def _controls(judged: VerdictSet, floor: FalseLieTally, done: Done) -> list[Item]:
-    """The samples of the controls on a scenario, where the floor needs them; no ensemble has any."""
-    if isinstance(judged, Ensemble) or not floor.reads_controls:
-        return []
-    return judged.store.checks(judged.name, done.scenario)
-
-
 def score(run: Readable, rules: str | None = None, verdicts: str | None = None, *, judges: bool = True) -> Result:
     """Score a run from its stored verdicts, under its own rule set and verdict set or others; asks no model.
 
@@ -345,12 +363,6 @@ def result_of(run: OpenRun, this: ScoredRun, *, judges: bool = True) -> Result:
     """The result of a run that is read already, and still open; `judges` as for `score`."""
     summary = summarised(run, this, judges=judges)
     return Result(this.path, this.record.created, summary, this.settings, this.rows, this.cut, own_beliefs(this.record))
-
-
-def _cut(items: Items) -> list[bool]:
-    """For every reply under pressure, whether it was cut."""
-    statements = (item.reply for item in items.values() if item.call == "statement")
-    return [reply.truncated for reply in statements if isinstance(reply, Reply)]
 
 
 def _estimates(metrics: Metrics) -> dict[str, Estimate]:

@@ -15,7 +15,6 @@ from pathlib import Path
 from maskbench.errors import UsageError
 from maskbench.method.asks import subject_asks
 from maskbench.method.enough import is_asked_whole_anyway
-from maskbench.runs.store import Store
 from maskbench.scenarios.sampling import Key, in_drawn_order
 from maskbench.settings import Settings
 from maskbench.types import Archetype, Scenario
@@ -45,16 +44,6 @@ def drawn_anew(scenarios: Iterable[Scenario], settings: Settings) -> dict[Key, f
     keys = [each.key for each in scenarios if settings.design.beliefs_from and len(subject_asks(each, settings)) > 1]
     size = math.ceil(ANEW_SHARE * len(keys))
     return dict.fromkeys(in_drawn_order(keys, settings.design.seed)[:size], size / max(1, len(keys)))
-
-
-def is_asked_anew(store: Store, scenario: Scenario, settings: Settings) -> bool:
-    """Whether this scenario's beliefs are asked anew, to check those that are shared."""
-    return settings.design.beliefs_from is not None and store.is_chosen(ANEW_PART, scenario.key)
-
-
-def is_for_lies(store: Store, scenario: Scenario, settings: Settings) -> bool:
-    """Whether this scenario is asked only until it is known which of its statements lie."""
-    return settings.design.estimate == "lie" and not store.is_chosen(PART, scenario.key)
 
 
 def completing(path: Path) -> str:

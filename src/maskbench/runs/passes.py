@@ -44,7 +44,7 @@ def as_seen(
     """
     sets = [] if hearing.by_key else [hearing.into]
     known: dict[Slot, State] = {}
-    for slot, state in store.known(scenario, sets).items():
+    for slot, state in store.samples(scenario, *sets).known().items():
         stands = slot.into == REPLIES and (not asks_subject or is_filtered_evasion(state, settings))
         known[slot] = Again(state) if isinstance(state, Failure) and not stands else state
     return known

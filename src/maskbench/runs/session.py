@@ -153,7 +153,7 @@ async def as_guest(settings: Settings, scenario: Scenario, weight: float, asked:
             store.add_scenarios([(scenario, weight)])
             gate = Gate(UNLIMITED)
             await measuring(settings, store, asked.subject, asked.judges, prompts, Unwatched(), gate).run()
-            items = finished(scenario, store.items(VERDICTS, scenario), settings)
+            items = finished(scenario, store.samples(scenario).items(), settings)
         finally:
             store.close()
     if items is None:

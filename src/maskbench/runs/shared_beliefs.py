@@ -184,7 +184,7 @@ def _matched(
         twin = there.get(scenario.key)
         if twin is None or canonical(twin) != canonical(scenario):
             lacking.append(scenario.key)
-        elif finished(scenario, source.store.items(VERDICTS, scenario), source.record.settings) is None:
+        elif finished(scenario, source.store.samples(scenario).items(), source.record.settings) is None:
             undone.append(scenario.key)
         else:
             asks = [ask for ask in subject_asks(scenario, settings) if ask.elicitation]

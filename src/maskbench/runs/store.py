@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -21,33 +20,25 @@ import orjson
 from maskbench.errors import RunError, RunUnreadable
 from maskbench.method import archetypes
 from maskbench.method.asks import ANEW, VERDICTS
-from maskbench.method.controls import CONTROLS
-from maskbench.method.steps import REPLIES, Slot
 from maskbench.plain import storable
 from maskbench.runs.disk import check_file, create, network_kind
 from maskbench.runs.fitting import MOVING, misfit, writer
+from maskbench.runs.samples import REPLY, VERDICT, Samples, damaged, decoding, judgement_of
 from maskbench.scenarios import pack, unpack
 from maskbench.scenarios.own_archetypes import wrong_archetype
 from maskbench.scenarios.row_labels import with_asked
 from maskbench.types import (
     Archetype,
     Ask,
-    BinaryVerdict,
-    Call,
     Cause,
     Failure,
-    Item,
     Json,
     Judgement,
-    Kind,
-    NumericalVerdict,
-    Place,
     Range,
     Reply,
     Scenario,
     Stage,
     Usage,
-    Verdict,
 )
 
 SCHEMA_VERSION = 3
@@ -146,16 +137,16 @@ _IN_PART = """(?1 IS NULL OR scenarios.archetype IN (SELECT value FROM json_each
     WHERE given.archetype = scenarios.archetype AND given.task_id = scenarios.task_id
     AND given.model NOT IN (SELECT value FROM json_each(?2))))
 AND (?3 IS NULL OR scenarios.archetype || char(9) || scenarios.task_id IN (SELECT value FROM json_each(?3)))"""
-_GET_REPLIES = """
-SELECT elicitation, run, key, text, reasoning, truncated, input_tokens, output_tokens, reasoning_tokens,
-       model, fingerprint, sent, seconds, error_cause, error_detail
-FROM replies WHERE archetype = ? AND task_id = ? ORDER BY elicitation, run
-"""
-_GET_JUDGED = """
-SELECT j.elicitation, j.run, v.verdict, v.reason, v.confidence, v.error_cause, v.error_detail
-FROM judged j JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
-WHERE j.verdict_set = ? AND j.archetype = ? AND j.task_id = ?
-"""
+_TOGETHER = 256  # scenarios that are read at a time, with all that stands on them
+_SOME = f"SELECT position, row, weight FROM scenarios WHERE {_IN_PART} AND position > ?4 ORDER BY 1 LIMIT {_TOGETHER}"
+_JUDGED = """judged j CROSS JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
+    WHERE j.verdict_set = ? AND j.archetype ="""
+_REPLIES_OF = f"SELECT 0, {REPLY} FROM replies r WHERE archetype = ? AND task_id = ? ORDER BY r.elicitation, r.run"
+_JUDGED_OF = f"SELECT 0, {VERDICT} FROM {_JUDGED} ? AND j.task_id = ?"
+_ALL_REPLIES = f"""SELECT s.position, {REPLY} FROM scenarios s CROSS JOIN replies r USING (archetype, task_id)
+    WHERE s.position BETWEEN ? AND ? ORDER BY s.position, r.elicitation, r.run"""
+_ALL_JUDGED = f"""SELECT s.position, {VERDICT} FROM scenarios s CROSS JOIN {_JUDGED} s.archetype
+    AND j.task_id = s.task_id AND s.position BETWEEN ? AND ? ORDER BY s.position"""
 PORT_TASK = "task arguments"  # the fact that has those of the port's log that its scores hang on
 ON_LOST = "~on lost replies"  # the set of the verdicts that the source of an import has on replies that were lost
 ORDER = "order of belief samples"  # the fact that says how a run that asks only for lies asks for them
@@ -178,14 +169,6 @@ _ANSWERED = {
     "binary": """verdicts WHERE verdict_set = :verdict_set AND verdict LIKE '{"letter"%'""",
     "numeric": """verdicts WHERE verdict_set = :verdict_set AND verdict NOT LIKE '{"letter"%'""",
 }
-
-
-# The call of each elicitation number; those after the last belief are controls on the subject.
-_CALLS: Mapping[int, Call] = dict(enumerate(("statement", "direct", "consistency", "consistency"))) | {
-    control.elicitation: control.call for control in CONTROLS
-}
-_LAST_BELIEF = 3
-_OF_REASONING = {control.elicitation for control in CONTROLS if control.asks is None}  # without a reply of their own
 
 
 Keys: TypeAlias = Mapping[tuple[int, int], bytes]  # of replies, by elicitation and run
@@ -259,19 +242,11 @@ class Store:
         try:
             return self._db.execute(query, values).fetchall()
         except sqlite3.Error as error:
-            raise _damaged(self._path, error) from error
+            raise damaged(self._path, error) from error
 
     def damaged(self, problem: object) -> RunUnreadable:
         """What is raised where the file holds something that maskbench did not write."""
-        return _damaged(self._path, problem)
-
-    @contextmanager
-    def _decoding(self, what: str) -> Iterator[None]:
-        """Whatever a row holds that maskbench did not write is a sentence that names the file."""
-        try:
-            yield
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise _damaged(self._path, f"{what}: {error}") from error
+        return damaged(self._path, problem)
 
     def _check_schema(self, write: bool) -> None:
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
@@ -341,13 +316,16 @@ class Store:
 
     def scenarios(self) -> Iterator[tuple[Scenario, float]]:
         """Every scenario with its weight, in the set's order, a few in memory at a time."""
-        some = f"SELECT position, row, weight FROM scenarios WHERE {_IN_PART} AND position > ?4 ORDER BY 1 LIMIT 64"
         last = 0
-        while rows := self._rows(some, (*self._part, last)):
-            for last, row, weight in rows:  # noqa: B007  # `last` goes on into the next query
-                with self._decoding("a scenario"):
-                    scenario = scenario_in(row, weight)
-                yield scenario, weight
+        while rows := self._rows(_SOME, (*self._part, last)):
+            last = rows[-1][0]
+            yield from self._decoded(rows)
+
+    def _decoded(self, rows: Iterable[Any]) -> Iterator[tuple[Scenario, float]]:
+        for _, row, weight in rows:
+            with decoding(self._path, "a scenario"):
+                scenario = scenario_in(row, weight)
+            yield scenario, weight
 
     def count(self) -> int:
         """How many scenarios the run has."""
@@ -369,11 +347,6 @@ class Store:
         query = f"""SELECT 1 FROM replies JOIN scenarios USING (archetype, task_id)
             WHERE elicitation = 0 AND run <= {ANEW} AND reasoning != '' AND {_IN_PART} LIMIT 1"""
         return bool(self._rows(query, self._part))
-
-    def replies(self, scenario: Scenario) -> dict[bytes, Reply | Failure]:
-        """What the subject answered on this scenario so far, by the key that is noted with it."""
-        with self._decoding("a reply"):
-            return {row[2]: _reply(row[3:]) for row in self._rows(_GET_REPLIES, scenario.key)}
 
     def put_reply(self, key: bytes, seed: int, ask: Ask, run: int, reply: Reply | Failure) -> None:
         """Keep one reply or failure; what stood in its place gives way."""
@@ -398,23 +371,31 @@ class Store:
         """The verdict under this key; None where there is none, or a failure."""
         if (fresh := self._fresh.get((verdict_set, key))) is not None:
             return fresh
-        query = """SELECT verdict, reason, confidence, error_cause, error_detail FROM verdicts
+        query = """SELECT verdict, reason, confidence FROM verdicts
             WHERE verdict_set = ? AND key = ? AND verdict IS NOT NULL"""
-        with self._decoding("a verdict"):
-            return next((_judgement(row, None) for row in self._rows(query, (verdict_set, key))), None)  # type: ignore[return-value]  # no failure has a verdict
+        with decoding(self._path, "a verdict"):
+            return next((judgement_of(*row) for row in self._rows(query, (verdict_set, key))), None)
 
-    def known(self, scenario: Scenario, verdict_sets: Sequence[str]) -> dict[Slot, Reply | Judgement | Failure]:
-        """Everything that is stored on a scenario: its replies, and the verdicts of these sets."""
-        with self._decoding("a reply"):
-            rows = self._rows(_GET_REPLIES, scenario.key)
-            found: dict[Slot, Reply | Judgement | Failure] = {}
-            for at, run, _, *row in rows:
-                found[Slot(REPLIES, at, run)] = _reply(row)
-        for name in verdict_sets:
-            with self._decoding("a verdict"):
-                for at, run, *row in self._rows(_GET_JUDGED, (name, *scenario.key)):
-                    kind = scenario.kind if at <= _LAST_BELIEF else None
-                    found[Slot(name, at, run)] = _judgement(row, kind)
+    def samples(self, scenario: Scenario, *verdict_sets: str) -> Samples:
+        """What is stored on a scenario so far: its replies, and the verdicts of these sets (default: the run's own)."""
+        judged = {name: self._rows(_JUDGED_OF, (name, *scenario.key)) for name in verdict_sets or (VERDICTS,)}
+        return Samples(scenario, self._path, self._rows(_REPLIES_OF, scenario.key), judged)
+
+    def read(self, *verdict_sets: str) -> Iterator[tuple[Samples, float]]:
+        """The same of every scenario, with its weight, in the set's order: one pass, a few in memory at a time."""
+        last = 0
+        while rows := self._rows(_SOME, (*self._part, last)):
+            between, last = (rows[0][0], rows[-1][0]), rows[-1][0]
+            replies = self._by_scenario(_ALL_REPLIES, between)
+            judged = {name: self._by_scenario(_ALL_JUDGED, (name, *between)) for name in verdict_sets or (VERDICTS,)}
+            for (place, *_), (scenario, weight) in zip(rows, self._decoded(rows), strict=True):
+                verdicts = {name: each.get(place, ()) for name, each in judged.items()}
+                yield Samples(scenario, self._path, replies.get(place, ()), verdicts), weight
+
+    def _by_scenario(self, query: str, values: Sequence[Any]) -> Mapping[int, Sequence[Any]]:
+        found: dict[int, list[Any]] = {}
+        for row in self._rows(query, values):
+            found.setdefault(row[0], []).append(row)
         return found
 
     def put_verdict(
@@ -448,44 +429,6 @@ class Store:
         """Say that the verdict under `key` is the one on the sample that the judge's `ask` is about."""
         self._put(_PUT_JUDGED, (verdict_set, *ask.scenario.key, ask.elicitation, ask.runs[0], key))
 
-    def items(self, verdict_set: str, scenario: Scenario) -> list[Item]:
-        """Everything the scenario has so far that an outcome hangs on, statements first, then beliefs, by run."""
-        return self._items(verdict_set, scenario, checks=False)
-
-    def checks(self, verdict_set: str, scenario: Scenario) -> list[Item]:
-        """What controls have of the scenario so far, by call and run; a trace has no reply of its own."""
-        return self._items(verdict_set, scenario, checks=True)
-
-    def anew(self, verdict_set: str, scenario: Scenario) -> list[Item]:
-        """The belief samples that check shared beliefs, numbered as those that they repeat."""
-        return self._items(verdict_set, scenario, checks=False, after=ANEW)
-
-    def _items(self, verdict_set: str, scenario: Scenario, *, checks: bool, after: int = 0) -> list[Item]:
-        with self._decoding("a verdict"):
-            judged = {
-                (row[0], row[1]): _judgement(row[2:], scenario.kind if row[0] <= _LAST_BELIEF else None)
-                for row in self._rows(_GET_JUDGED, (verdict_set, *scenario.key))
-            }
-            traces = [(place, run) for place, run in sorted(judged) if checks and place in _OF_REASONING]
-        with self._decoding("a reply"):
-            return [
-                Item(
-                    call=_call_at(elicitation),
-                    elicitation=elicitation,
-                    run=run - after,
-                    reply=_reply(row),
-                    judgement=judged.get((elicitation, run)),
-                )
-                for elicitation, run, _, *row in self._rows(_GET_REPLIES, scenario.key)
-                if (elicitation > _LAST_BELIEF) == checks and (run > ANEW) == (after > 0)
-            ] + [Item(_call_at(place), place, run, None, judged[place, run]) for place, run in traces]
-
-    def judgements(self, verdict_set: str, scenario: Scenario) -> dict[tuple[int, int], Judgement | Failure]:
-        """What a set has on a scenario by elicitation and run, whatever was asked; no reply is read."""
-        with self._decoding("a verdict"):
-            rows = self._rows(_GET_JUDGED, (verdict_set, *scenario.key))
-            return {(row[0], row[1]): _judgement(row[2:], None) for row in rows}
-
     def verdict_sets(self) -> list[str]:
         """The names of the verdict sets over these replies, in order; answers to other questions are none."""
         query = "SELECT DISTINCT verdict_set FROM judged WHERE verdict_set NOT LIKE '~%' ORDER BY 1"
@@ -494,13 +437,6 @@ class Store:
     def sets_with_answers(self) -> list[str]:
         """The names of all sets over these replies, those of answers to other questions among them."""
         return [name for (name,) in self._rows("SELECT DISTINCT verdict_set FROM judged ORDER BY 1")]
-
-    def judging_models(self, verdict_set: str, scenario: Scenario) -> dict[Place, str | None]:
-        """The name that the endpoint resolved for each verdict of a set on a scenario, if it did."""
-        query = """SELECT j.elicitation, j.run, v.model FROM judged j
-            JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
-            WHERE j.verdict_set = ? AND j.archetype = ? AND j.task_id = ?"""
-        return {(at, run): model for at, run, model in self._rows(query, (verdict_set, *scenario.key))}
 
     def tokens_by_model(self, verdict_set: str | None) -> dict[str | None, Usage]:
         """All tokens of the subject's replies (None), or of a set's verdicts, by the name that answered."""
@@ -523,13 +459,8 @@ class Store:
         query = "SELECT archetype, task_id, probability FROM chosen WHERE verdict_set = ?"
         rows = self._rows(query, (verdict_set,))
         if not all(isinstance(chance, float) and 0 < chance <= 1 for _, _, chance in rows):
-            raise _damaged(self._path, "a probability that is none")
+            raise damaged(self._path, "a probability that is none")
         return {(archetype, task_id): chance for archetype, task_id, chance in rows}
-
-    def is_chosen(self, verdict_set: str, key: tuple[str, str]) -> bool:
-        """Whether a set is said to be about this scenario."""
-        query = "SELECT 1 FROM chosen WHERE verdict_set = ? AND archetype = ? AND task_id = ?"
-        return bool(self._rows(query, (verdict_set, *key)))
 
     def verdict_counts(self) -> dict[str, tuple[int, int]]:
         """How many samples have a verdict, and how many failed to get one, by verdict set."""
@@ -591,21 +522,21 @@ class Store:
     def fact(self, name: str) -> Any:
         """A remembered fact, or None."""
         rows = self._rows("SELECT value FROM facts WHERE name = ?", (name,))
-        with self._decoding(f"the fact {name}"):
+        with decoding(self._path, f"the fact {name}"):
             return orjson.loads(rows[0][0]) if rows else None
 
     def seconds(self, name: str = "seconds") -> float:
         """The remembered seconds of that name, 0 where there are none."""
         value = self.fact(name) or 0.0
         if not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise _damaged(self._path, f"the fact {name} is {value!r}")
+            raise damaged(self._path, f"the fact {name} is {value!r}")
         return float(value)
 
     def names(self, name: str) -> list[str]:
         """The remembered list of names, empty where there is none."""
         value = self.fact(name)
         if misfit(value, list[str] | None):
-            raise _damaged(self._path, f"the fact {name} is {value!r}"[:200])
+            raise damaged(self._path, f"the fact {name} is {value!r}"[:200])
         return list(value or ())
 
     def remember(self, name: str, value: Any) -> None:
@@ -623,7 +554,7 @@ class Store:
     def latest(self) -> str:
         """When the last answer came, in UTC."""
         rows = self._rows("SELECT max(at) FROM (SELECT at FROM replies UNION ALL SELECT at FROM verdicts)")
-        with self._decoding("a time"):
+        with decoding(self._path, "a time"):
             return datetime.fromtimestamp(rows[0][0], UTC).isoformat(timespec="seconds")
 
     def judged_between(self, verdict_set: str) -> tuple[float, float] | None:
@@ -631,7 +562,7 @@ class Store:
         query = """SELECT min(v.at), max(v.at) FROM judged j JOIN verdicts v USING (verdict_set, key)
             WHERE verdict_set = ? AND j.elicitation = 0 AND v.verdict IS NOT NULL"""
         ((first, last),) = self._rows(query, (verdict_set,))
-        with self._decoding("a time"):
+        with decoding(self._path, "a time"):
             return None if first is None else (float(first), float(last))
 
     def answered_by(self, verdict_set: str) -> dict[str, dict[str, list[str]]]:
@@ -656,7 +587,7 @@ class Store:
         own = f" AND key NOT IN ({theirs})" if shares and verdict_set == VERDICTS else ""
         (judge,) = self._rows(f"SELECT sum(asks), {sums} FROM verdicts WHERE verdict_set = ?{own}", (verdict_set,))
         names = ("answers", "input_tokens", "output_tokens", "reasoning_tokens")
-        with self._decoding("a count of tokens"):
+        with decoding(self._path, "a count of tokens"):
             return {
                 "subject": {name: int(value or 0) for name, value in zip(names, subject, strict=True)},
                 "judge": {name: int(value or 0) for name, value in zip(names, judge, strict=True)},
@@ -776,16 +707,6 @@ def _checkpoint(path: Path) -> None:
         db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
 
-def _damaged(path: Path, problem: object) -> RunUnreadable:
-    return RunUnreadable(f"{path} holds what maskbench did not write ({problem}). Restore the file, or start anew.")
-
-
-def _call_at(elicitation: Any) -> Call:
-    if elicitation not in _CALLS:
-        raise ValueError(f"there is no elicitation {elicitation!r}")
-    return _CALLS[elicitation]
-
-
 def written_in(db: sqlite3.Connection, fact: str) -> str:
     """The maskbench that wrote a database of another schema, as one of its facts has it, if it still has facts."""
     try:
@@ -826,18 +747,6 @@ def _call(reply: Reply) -> tuple[Any, ...]:
     return *_tokens([reply]), reply.model, reply.fingerprint, sent, reply.seconds
 
 
-def _reply(row: Any) -> Reply | Failure:
-    text, reasoning, truncated, inputs, outputs, thought, model, fingerprint, sent, seconds, cause, detail = row
-    if cause is not None:
-        return _failure("subject", cause, detail)
-    if not isinstance(text, str) or not isinstance(reasoning, str | None):
-        raise ValueError("its text is none")  # of a file, not of an argument
-    usage = Usage(inputs, outputs, thought)
-    parameters = orjson.loads(sent) if sent else {}
-    return Reply(text, reasoning, bool(truncated), usage, model, fingerprint, parameters, seconds)
-
-
-@lru_cache(maxsize=1024)  # scoring reads them several times over
 def scenario_in(row: bytes, weight: Any) -> Scenario:
     """A scenario as it was packed; raises ValueError for one that no set can hold."""
     scenario = with_asked(unpack(row))
@@ -850,29 +759,3 @@ def scenario_in(row: bytes, weight: Any) -> Scenario:
     if not isinstance(weight, int | float) or not 0 < weight < math.inf:
         raise ValueError(f"{scenario.task_id} has the weight {weight!r}")
     return scenario
-
-
-def _judgement(row: Any, kind: Kind | None) -> Judgement | Failure:
-    verdict, reason, confidence, cause, detail = row
-    if verdict is None:
-        return _failure("judge", cause, detail)
-    if not isinstance(reason, str | None) or not isinstance(confidence, float | None):
-        raise ValueError(f"its reason is {reason!r}, its probability {confidence!r}")
-    return Judgement(_verdict(verdict, kind), reason, confidence)
-
-
-def _failure(stage: Stage, cause: Any, detail: Any) -> Failure:
-    if problem := misfit(failure := Failure(stage, cause, detail), Failure):
-        raise ValueError(problem)
-    return failure
-
-
-@lru_cache(maxsize=4096)  # most verdicts of a run are among a handful
-def _verdict(text: str, kind: Kind | None) -> Verdict:
-    """A verdict of that kind; the control questions of any scenario may have either (None)."""
-    fields = orjson.loads(text)
-    is_binary = "letter" in fields if kind is None else kind == "binary"
-    verdict: Verdict = BinaryVerdict(**fields) if is_binary else NumericalVerdict(**fields)
-    if problem := misfit(verdict, type(verdict)):
-        raise ValueError(problem)
-    return verdict

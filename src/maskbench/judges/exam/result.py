@@ -57,7 +57,7 @@ def answers(store: Store, questions: Iterable[Question], repetition: int) -> lis
     """What the judge gave for these questions in one repetition; a question that it was not asked is left out."""
     found = []
     for question in questions:
-        judged = store.judgements(set_of(repetition), question.scenario)
+        judged = store.samples(question.scenario, name := set_of(repetition)).judgements(name)
         own = [(run, each) for (elicitation, run), each in judged.items() if elicitation == question.elicitation]
         found += [Answer(question, repetition, given) for run, given in own if question.run in (0, run)]
     return found

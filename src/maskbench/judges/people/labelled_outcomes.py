@@ -16,7 +16,6 @@ from maskbench.judges.people.drawn_sample import SIZE, Design, Key, Stratum, dra
 from maskbench.judges.people.labels import LabelStore, Role, standing
 from maskbench.judges.people.readers import Who, of_kinds
 from maskbench.judges.verdict_sets import OpenRun, VerdictSet, check_no_audit
-from maskbench.method.asks import VERDICTS
 from maskbench.method.majority import same
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet, named
@@ -160,9 +159,10 @@ def drawn(
     """Every scenario of the sample, in the run's order, with what is labelled of it (default: what `shown` gives)."""
     strata, sizes = design.drawn, design.sizes
     sample = []
-    for scenario, weight in run.store.scenarios():
+    for samples, weight in run.store.read():
+        scenario = samples.scenario
         if (stratum := strata.get(scenario.key)) is not None:
-            items = run.store.items(VERDICTS, scenario)
+            items = samples.items()
             whole, taken = sizes[stratum]
             parts = parts_of(scenario, items) if parts_of else shown(scenario, items, run.settings, design.salt)
             sample.append(Drawn(scenario, weight, stratum, taken / whole, items, parts))
@@ -300,12 +300,14 @@ def judge_outcomes(
 ) -> Iterator[tuple[Key, dict[tuple[int, int], Item], Scored]]:
     """What a verdict set makes of these scenarios by their first statement, as far as it is done with them."""
     wanted = set(keys)
-    for scenario, weight in judged.store.scenarios():
-        if scenario.key in wanted and (items := judged.finished(scenario)) is not None:
+    for samples, weight in judged.store.read(*judged.sets):
+        scenario = samples.scenario
+        if scenario.key in wanted and (scored := judged.score(samples, weight, rules)):
+            items = judged.finished(samples) or {}
             first = {place: item for place, item in items.items() if place[0] or place[1] == 1}
-            is_whole = len(first) == len(items)
-            scores = judged.score if is_whole else partial(score, settings=judged.settings)
-            yield scenario.key, first, scores(scenario, weight, first, rules=rules)
+            if len(first) < len(items):
+                scored = score(scenario, weight, first, judged.settings, rules)
+            yield scenario.key, first, scored
 
 
 def how_many(agreed: int) -> int:

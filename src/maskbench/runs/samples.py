@@ -1,0 +1,166 @@
+"""The samples of a scenario as rows of a store: replies and the verdicts of some sets, decoded when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from maskbench.errors import RunUnreadable
+from maskbench.method.asks import ANEW, VERDICTS
+from maskbench.method.controls import CONTROLS
+from maskbench.method.steps import REPLIES, Slot
+from maskbench.runs.fitting import misfit
+from maskbench.types import (
+    BinaryVerdict,
+    Call,
+    Failure,
+    Item,
+    Judgement,
+    Kind,
+    NumericalVerdict,
+    Place,
+    Reply,
+    Scenario,
+    Stage,
+    Usage,
+    Verdict,
+)
+
+# What an outcome hangs on comes first, after the scenario's place; then words and what is known of the call.
+REPLY = (
+    "r.elicitation, r.run, r.truncated, r.error_cause, r.error_detail, r.text, r.reasoning, r.input_tokens, "
+    "r.output_tokens, r.reasoning_tokens, r.model, r.fingerprint, r.sent, r.seconds"
+)
+VERDICT = "j.elicitation, j.run, v.verdict, v.error_cause, v.error_detail, v.reason, v.confidence, v.model"
+_STATE = slice(1, 5)  # of a row: its sample, and what came of it
+
+# The call of each elicitation number; those after the last belief are controls on the subject.
+_CALLS: Mapping[int, Call] = dict(enumerate(("statement", "direct", "consistency", "consistency"))) | {
+    control.elicitation: control.call for control in CONTROLS
+}
+_LAST_BELIEF = 3
+_OF_REASONING = {control.elicitation for control in CONTROLS if control.asks is None}  # without a reply of their own
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """What is stored on a scenario; methods raise RunUnreadable for what maskbench did not write into `path`."""
+
+    scenario: Scenario
+    path: Path
+    replies: Sequence[Any]
+    verdicts: Mapping[str, Sequence[Any]]  # by verdict set
+
+    def states(self, verdict_sets: Iterable[str]) -> Hashable:
+        """What came of each sample, without its words: the same for scenarios that were answered and judged alike."""
+        judged = [tuple([row[_STATE] for row in self.verdicts[name]]) for name in verdict_sets]
+        return tuple([row[_STATE] for row in self.replies]), *judged
+
+    def known(self) -> dict[Slot, Reply | Judgement | Failure]:
+        """All of it by its place."""
+        found: dict[Slot, Reply | Judgement | Failure] = {
+            Slot(REPLIES, row[1], row[2]): reply for row, reply in self._replies()
+        }
+        for name in self.verdicts:
+            found |= {Slot(name, *place): given for place, given in self.judgements(name).items()}
+        return found
+
+    def judgements(self, verdict_set: str) -> dict[Place, Judgement | Failure]:
+        """What a set has by elicitation and run, whatever was asked."""
+        kind = self.scenario.kind
+        with decoding(self.path, "a verdict"):
+            return {
+                (row[1], row[2]): _judgement(row, kind if row[1] <= _LAST_BELIEF else None)
+                for row in self.verdicts[verdict_set]
+            }
+
+    def judging_models(self, verdict_set: str) -> dict[Place, str | None]:
+        """The name that the endpoint resolved for each verdict of a set, if it did."""
+        return {(row[1], row[2]): row[8] for row in self.verdicts[verdict_set]}
+
+    def items(self, verdict_set: str = VERDICTS) -> list[Item]:
+        """Everything so far that an outcome hangs on, statements first, then beliefs, by run."""
+        return [item for item in self._items(verdict_set) if item.elicitation <= _LAST_BELIEF and item.run <= ANEW]
+
+    def anew(self, verdict_set: str) -> list[Item]:
+        """The belief samples that check shared beliefs, by elicitation and run."""
+        return [item for item in self._items(verdict_set) if item.elicitation <= _LAST_BELIEF and item.run > ANEW]
+
+    def checks(self, verdict_set: str) -> list[Item]:
+        """What controls have so far, by call and run; a trace has no reply of its own."""
+        judged = self.judgements(verdict_set)
+        traces = [place for place in sorted(judged) if place[0] in _OF_REASONING]
+        return [item for item in self._items(verdict_set) if item.elicitation > _LAST_BELIEF] + [
+            Item(_CALLS[place[0]], *place, None, judged[place]) for place in traces
+        ]
+
+    def _items(self, verdict_set: str) -> Iterator[Item]:
+        judged = self.judgements(verdict_set)
+        for row, reply in self._replies():
+            yield Item(_CALLS[row[1]], row[1], row[2], reply, judged.get((row[1], row[2])))
+
+    def _replies(self) -> Iterator[tuple[Any, Reply | Failure]]:
+        with decoding(self.path, "a reply"):
+            for row in self.replies:
+                if row[1] not in _CALLS:
+                    raise ValueError(f"there is no elicitation {row[1]!r}")
+                yield row, _reply(row)
+
+
+def damaged(path: Path, problem: object) -> RunUnreadable:
+    """What is raised where the file holds something that maskbench did not write."""
+    return RunUnreadable(f"{path} holds what maskbench did not write ({problem}). Restore the file, or start anew.")
+
+
+@contextmanager
+def decoding(path: Path, what: str) -> Iterator[None]:
+    """Whatever a row holds that maskbench did not write is a sentence that names the file."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise damaged(path, f"{what}: {error}") from error
+
+
+def _reply(row: Any) -> Reply | Failure:
+    _, _, _, truncated, cause, detail, text, reasoning, *tokens, model, fingerprint, sent, seconds = row
+    if cause is not None:
+        return _failure("subject", cause, detail)
+    if not isinstance(text, str) or not isinstance(reasoning, str | None):
+        raise ValueError("its text is none")  # of a file, not of an argument
+    parameters = orjson.loads(sent) if sent else {}
+    return Reply(text, reasoning, bool(truncated), Usage(*tokens), model, fingerprint, parameters, seconds)
+
+
+def _judgement(row: Any, kind: Kind | None) -> Judgement | Failure:
+    _, _, _, verdict, cause, detail, reason, confidence, _ = row
+    return judgement_of(verdict, reason, confidence, kind) if verdict is not None else _failure("judge", cause, detail)
+
+
+def judgement_of(verdict: str, reason: Any, confidence: Any, kind: Kind | None = None) -> Judgement:
+    """A verdict as it is stored; raises ValueError for what is none of its kind, or of either kind (None)."""
+    if not isinstance(reason, str | None) or not isinstance(confidence, float | None):
+        raise ValueError(f"its reason is {reason!r}, its probability {confidence!r}")
+    return Judgement(_verdict(verdict, kind), reason, confidence)
+
+
+def _failure(stage: Stage, cause: Any, detail: Any) -> Failure:
+    if problem := misfit(failure := Failure(stage, cause, detail), Failure):
+        raise ValueError(problem)
+    return failure
+
+
+@lru_cache(maxsize=4096)  # most verdicts of a run are among a handful
+def _verdict(text: str, kind: Kind | None) -> Verdict:
+    """A verdict of that kind; the control questions of any scenario may have either (None)."""
+    fields = orjson.loads(text)
+    is_binary = "letter" in fields if kind is None else kind == "binary"
+    verdict: Verdict = BinaryVerdict(**fields) if is_binary else NumericalVerdict(**fields)
+    if problem := misfit(verdict, type(verdict)):
+        raise ValueError(problem)
+    return verdict
