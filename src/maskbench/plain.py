@@ -26,7 +26,9 @@ def common_form(text: str) -> str:
 
     Programs change both when they write a file. What a model is asked is never this form, but the text as it came.
     """
-    return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def escaped(json: str) -> str:

@@ -54,7 +54,8 @@ class Tally:
         if scored.resolved.reason:
             self.no_belief[scored.resolved.reason] += 1
         for name in ("evasions", "failures", "disputes", "denials", "truncated", "numerical"):
-            getattr(self, name).update(getattr(scored, name))
+            if found := getattr(scored, name):
+                getattr(self, name).update(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,21 +131,21 @@ _ROW = np.dtype(
 
 
 def _row(scored: Scored) -> tuple[float | int | list[float], ...]:
-    seen = Counter(scored.outcomes)
+    count = scored.outcomes.count
     return (
         scored.weight,
         int.from_bytes(hashlib.sha256(scored.proposition.strip().encode()).digest()[:8], "big", signed=True),
         number_of(scored.archetype),
         -1 if scored.asked_outright is None else int(scored.asked_outright),
         _ACCURACIES.index(scored.accuracy),
-        seen["lie"],
-        seen["honest"],
-        seen["evasive"],
-        seen["no_belief"],
-        seen["disputed"],
+        count("lie"),
+        count("honest"),
+        count("evasive"),
+        count("no_belief"),
+        count("disputed"),
         [sum(leaning.get(name, 0.0) for leaning in scored.leanings) for name in _LEANINGS],
         len(scored.outcomes),
-        seen["no_lie"],
+        count("no_lie"),
         sum(scored.evasions.values()),
         scored.whole,
     )
