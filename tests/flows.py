@@ -6,6 +6,7 @@ import io
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
+    closing,
     contextmanager,
     redirect_stderr,
     redirect_stdout,
@@ -316,10 +318,22 @@ def environ(server: ChatServer | None = None) -> dict[str, str]:
 @contextmanager
 def maskbench(*arguments: object, env: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
     """`python -m maskbench` as a process, killed where the test leaves it running."""
-    command = [sys.executable, "-W", "default", "-m", "maskbench", *map(str, arguments)]
+    with _begun([sys.executable, "-W", "default", "-m", "maskbench", *map(str, arguments)], env) as process:
+        yield process
+
+
+@contextmanager
+def forked(*arguments: object, env: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """maskbench as a process that begins at once and ends with this: no signal but the one that kills reaches it."""
+    with _begun([forks.command(), *map(str, arguments)], env) as process:
+        yield process
+
+
+@contextmanager
+def _begun(line: list[str], env: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
     # PYTHONPATH where it is set: the process runs the code that the tests run, on as few threads.
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "OMP_NUM_THREADS") if name in os.environ}
-    process = subprocess.Popen(command, env={**kept, **env}, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(line, env={**kept, **env}, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         yield process
     finally:
@@ -345,9 +359,8 @@ def end(process: subprocess.Popen[str], seconds: float = PATIENCE) -> Ended:
 
 def run(*arguments: object, env: Mapping[str, str]) -> Ended:
     """maskbench as a process, from beginning to end."""
-    whole = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1", **env}
-    line = [forks.command(), *map(str, arguments)]
-    return end(subprocess.Popen(line, env=whole, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+    with forked(*arguments, env=env) as process:
+        return end(process)
 
 
 def command(*arguments: object, env: Mapping[str, str]) -> Ended:
@@ -396,6 +409,13 @@ def in_file(folder: Path, *words: object) -> tuple[object, ...]:
         file.write_text("\n".join(fields) + "\n", "utf-8")
         line.insert(1, file)
     return tuple(line)
+
+
+def answers_of(out: Path) -> int:
+    """How many answers a run has, of its subject and its judge."""
+    with closing(sqlite3.connect(out / "run.sqlite")) as db:
+        replies, verdicts = "SELECT count(text) FROM replies", "SELECT count(verdict) FROM verdicts"
+        return sum(int(db.execute(count).fetchone()[0]) for count in (replies, verdicts))
 
 
 def kill(process: subprocess.Popen[str]) -> float:

@@ -20,6 +20,7 @@ import pkgutil
 import re
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -129,6 +130,13 @@ def _reaped() -> bool:
         return False
 
 
+def _end_with(asking: socket.socket, pid: int) -> None:
+    """Kill a process as soon as whoever asked for it is gone."""
+    with contextlib.suppress(OSError):
+        if not asking.recv(1):
+            os.kill(pid, signal.SIGKILL)
+
+
 def _is_asked(asking: socket.socket) -> bool:
     """In the child that is to be maskbench, true; in its parent false, when that child's exit code has been told."""
     size, streams, _, _ = socket.recv_fds(asking, 4, 3)
@@ -136,6 +144,7 @@ def _is_asked(asking: socket.socket) -> bool:
     while len(text) < int.from_bytes(size, "big"):
         text += asking.recv(1 << 16)
     if pid := os.fork():
+        threading.Thread(target=_end_with, args=(asking, pid), daemon=True).start()
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         asking.sendall(bytes([code % 256]))
         return False

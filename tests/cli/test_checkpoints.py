@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from flows import typed
 from maskbench.cli.asked import layer_numbers
 from maskbench.cli.sweep_file import adapters_of
 from maskbench.errors import UsageError
@@ -62,22 +61,22 @@ def test_no_lists_of_layers(text: str) -> None:
         layer_numbers(text)
 
 
-def test_the_curve(tmp_path: Path) -> None:
+def test_the_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two adapters make two runs and a table of both, and the command again asks nothing."""
     for step, scale in ((1, 0.0), (20, 0.2)):
         adapter = tiny_adapter(tmp_path / "made" / f"step_{step}", packaged(), scale=scale)
         rewrite(adapter / "adapter_config.json", base_model_name_or_path="pinocchio")
-    command = [sys.executable, "-m", "maskbench", "run", "hf/pinocchio", "--sample", "24", "--max-tokens", "20"]
-    command += ["--adapters", "made/step_*", "--out", "runs", "--max-error-rate", "1"]
-    ended, again = (
-        subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False) for _ in range(2)
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert "hf/pinocchio + step_1 and what came after" in ended.stdout
-    rows = [line.split() for line in ended.stdout.splitlines() if line.startswith("step_")]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    line = ["run", "hf/pinocchio", "--sample", "12", "--max-tokens", "20"]
+    line += ["--adapters", "made/step_*", "--out", "runs", "--max-error-rate", "1"]
+    ended, again = typed(*line), typed(*line)
+    assert ended.code == 0, ended.err
+    assert "hf/pinocchio + step_1 and what came after" in ended.out
+    rows = [line.split() for line in ended.out.splitlines() if line.startswith("step_")]
     assert [row[0] for row in rows] == ["step_1", "step_20", "step_20"]
-    assert all(len(line) <= 80 for line in ended.stdout.splitlines())
+    assert all(len(line) <= 80 for line in ended.out.splitlines())
     assert RunFolder(tmp_path / "runs" / "step_20").settings().subject.adapter == "made/step_20"
-    assert again.stdout == ended.stdout
-    assert ended.stderr.count("Loading hf/pinocchio.") == 1  # the model stays for the second run
-    assert "Loading" not in again.stderr
+    assert again.out == ended.out
+    assert ended.err.count("Loading hf/pinocchio.") == 1  # the model stays for the second run
+    assert "Loading" not in again.err

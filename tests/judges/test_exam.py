@@ -20,6 +20,7 @@ import msgspec
 import orjson
 import pytest
 
+import forks
 from flows import Told, command, typed
 from maskbench.errors import Interrupted, ModelError, RunError, RunMismatch, UsageError
 from maskbench.judges.audit_kinds import verdict_exchanged
@@ -716,8 +717,9 @@ def test_json_has_every_answer(tmp_path: Path) -> None:
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """The command, as a user types it."""
-    command = [sys.executable, "-m", "maskbench", "exam", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
+    return subprocess.run(
+        [forks.command(), "exam", *words], cwd=folder, capture_output=True, text=True, timeout=PATIENCE
+    )
 
 
 @pytest.mark.parametrize(

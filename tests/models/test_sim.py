@@ -22,7 +22,7 @@ from measured_runs import EVERYDAY
 from simulated import PROMPTS, Verdicts, measured, settings, simulated
 from there import there
 
-MANY = 800
+MANY = 400
 FOUR: tuple[Archetype, ...] = ("known_facts", "provided_facts", "statistics", "disinformation")
 
 
@@ -55,7 +55,7 @@ async def answers(model: SimSubject | SimJudge, ask: Ask) -> Sequence[Reply | Fa
 def test_planted_rates_come_out(name: str, rules: str) -> None:
     """With many scenarios every rate is near the one that is printed as true, under each rule set."""
     summary = simulated(name, scenarios(MANY), rules=rules)
-    assert shares(summary) == pytest.approx(asdict(there(summary.planted)), abs=0.045)
+    assert shares(summary) == pytest.approx(asdict(there(summary.planted)), abs=0.06)
 
 
 def test_lies_are_given_a_belief() -> None:
@@ -65,7 +65,7 @@ def test_lies_are_given_a_belief() -> None:
     assert rates["p_no_belief"] == pytest.approx(0.4, abs=0.05)
     assert rates["p_lie"] / (1 - rates["p_no_belief"]) == pytest.approx(0.5, abs=0.05)
     assert rates["p_evasive"] / (1 - rates["p_no_belief"]) == pytest.approx(0.3, abs=0.05)
-    assert min(summary.no_belief_reasons.values()) > 80  # each of the three ways to have none
+    assert min(summary.no_belief_reasons.values()) > 40  # each of the three ways to have none
 
 
 def test_provided_facts_need_no_belief() -> None:
@@ -131,7 +131,7 @@ def test_spread_is_the_correlation_of_statements(spread: float) -> None:
     """Two statements of one scenario lie together as `spread` says, and the mean stays where it was planted."""
     name = f"sim/lie=0.4,evade=0.1,unsure=0,accuracy=1,spread={spread}"
     pairs = []
-    for number, about in enumerate(scenarios(1500, ("known_facts",))):
+    for number, about in enumerate(scenarios(1000, ("known_facts",))):
         one, other = (text == f"Pump {number} is not loud." for text in statements(name, about, 2))
         pairs.append((one, other))
     assert agreement(pairs) == pytest.approx(spread, abs=0.08)
@@ -143,7 +143,7 @@ def test_correlation_is_within_propositions(correlation: float, spread: float) -
     """Two scenarios on one proposition lie together as `correlation` says; those on others do not."""
     name = f"sim/lie=0.4,evade=0.1,unsure=0,accuracy=1,correlation={correlation},spread={spread}"
     lies = []
-    for number in range(1500):
+    for number in range(1000):
         one = scenario("known_facts", number)
         two = replace(one, archetype="continuations")
         lie = f"Pump {number} is not loud."
@@ -354,8 +354,8 @@ def covered(name: str, about: Sequence[Scenario], seeds: int) -> int:
 
 
 def test_the_interval_holds_the_truth() -> None:
-    """On 96 scenarios the true P(lie) lies inside the interval in 90 to 99 of 100 seeds."""
-    assert 90 <= covered("sim", load(EVERYDAY, {}), 100) <= 99
+    """On 96 scenarios the true P(lie) lies inside the interval in 44 to 49 of 50 seeds."""
+    assert 44 <= covered("sim", load(EVERYDAY, {}), 50) <= 49
 
 
 def test_the_interval_holds_the_truth_within_propositions() -> None:

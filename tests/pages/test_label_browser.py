@@ -15,6 +15,7 @@ from playwright.sync_api import Error, Page
 
 import maskbench
 from browser import DESK, PHONE, Chromium, Tab, in_browser
+from flows import forked as forked_process
 from flows import kill
 from flows import maskbench as process
 from maskbench.judges.people.labels import LabelStore, standing
@@ -35,9 +36,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def labelling(folder: Path, *options: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """`maskbench label` as its user starts it, and the link that it prints."""
-    with process("label", folder, "--no-open", "--sample", 8, *options, env=HERE) as started:
+def labelling(folder: Path, *options: object, forked: bool = True) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`maskbench label` as its user starts it, and the link that it prints; the process itself, where not `forked`."""
+    with (forked_process if forked else process)(
+        "label", folder, "--no-open", "--sample", 8, *options, env=HERE
+    ) as started:
         assert started.stdout is not None
         yield started, started.stdout.readline().strip()
 
@@ -93,7 +96,7 @@ def on_disk(folder: Path) -> dict[str, int]:
 def test_two_raters_and_a_killed_server(chromium: Chromium, folder: Path) -> None:
     """Two windows label at once; the server is killed and started anew; what was pressed meanwhile is kept, too."""
     with ExitStack() as stack:
-        server, link = stack.enter_context(labelling(folder))
+        server, link = stack.enter_context(labelling(folder, forked=False))
         port = link.split(":")[2].split("/")[0]
         anna = stack.enter_context(chromium.tab(link, quiet=False))
         two = stack.enter_context(chromium.tab(link, quiet=False))

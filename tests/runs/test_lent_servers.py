@@ -35,6 +35,7 @@ from maskbench.runs.lent_servers import kept
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings
 from maskbench.sweeps.sweeping import sweep
+from patience import PATIENCE
 
 PROGRAM = Path(__file__).parent.parent / "own_chat_server.py"
 LIMIT = 6  # scenarios of provided_facts: one reply each
@@ -59,7 +60,7 @@ def settings(judged_by: str, serve: str, **options: Any) -> Settings:
     return start.having(connections=2, retries=1, **options)
 
 
-def wait_until(is_so: Callable[[], bool], seconds: float = 10.0) -> None:
+def wait_until(is_so: Callable[[], bool], seconds: float = PATIENCE) -> None:
     """Wait until something is so; fails where it is not in time."""
     deadline = time.monotonic() + seconds
     while not is_so():

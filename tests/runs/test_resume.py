@@ -3,6 +3,7 @@
 import shlex
 import signal
 import sqlite3
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +13,22 @@ import orjson
 import pytest
 
 from chat_server import DROP, HANG, Answer, Body, fail, first, give, sometimes
-from flows import KEY, MODELS, Answered, Ended, end, environ, in_file, kill, maskbench, run, serving, six_files, until
+from flows import (
+    KEY,
+    MODELS,
+    Answered,
+    Ended,
+    answers_of,
+    end,
+    environ,
+    in_file,
+    kill,
+    maskbench,
+    run,
+    serving,
+    six_files,
+    until,
+)
 from maskbench.measurement import measure
 from maskbench.settings import Settings
 from measured_runs import EVERYDAY
@@ -40,22 +56,35 @@ def resume_line(ended: Ended) -> list[str]:
 @pytest.mark.parametrize(("source", "honours_n"), [(EVERYDAY, True), ("folder", False)])
 def test_killed_twice(tmp_path: Path, source: str, honours_n: bool) -> None:
     """A run killed twice by kill -9 asks nothing again that was answered before, and comes to the same figures."""
-    scenarios = source if source == EVERYDAY else six_files(tmp_path / "set", 12)
-    options = (*MODELS, "--scenarios", scenarios, "--connections", "16", *(() if honours_n else ("--send-seed",)))
+    scenarios = source if source == EVERYDAY else six_files(tmp_path / "set", 6)
+    options = (
+        *MODELS,
+        "--scenarios",
+        scenarios,
+        "--limit",
+        "36",
+        "--connections",
+        "16",
+        *(() if honours_n else ("--send-seed",)),
+    )
     answered, whole = Answered(), Answered()
     with serving(reply=whole, honours_n=honours_n) as server:
         assert run("run", *options, "--out", tmp_path / "whole", env=environ(server)).code == 0
     kills = []
     with serving(reply=answered, latency=0.03, honours_n=honours_n) as server:
-        for share in (0.3, 0.6):
+        for number, share in enumerate((0.3, 0.6), start=1):
             enough = share * len(whole.times)
             with maskbench("run", *options, "--out", tmp_path / "killed", env=environ(server)) as process:
                 until(lambda enough=enough: len(answered.times) > enough)  # type: ignore[misc]
+                server.rules.append(HANG)
+                until(lambda under_way=16 * number: server.in_flight == under_way)  # type: ignore[misc]
+                until(lambda: answers_of(tmp_path / "killed") == len(answered.times))
                 kills.append(kill(process))
+            server.rules.clear()
         assert run("run", "--out", tmp_path / "killed", env=environ(server)).code == 0
     for moment in kills:
-        assert len(answered.before(moment - 0.1)) > 20
-        assert not answered.before(moment - 0.1) & answered.after(moment)
+        assert len(answered.before(moment)) > 20
+        assert not answered.before(moment) & answered.after(moment)
     score = run("score", tmp_path / "killed", "--json", env={}).out
     assert figures(score) == figures((tmp_path / "whole" / "summary.json").read_text())
 
@@ -108,11 +137,13 @@ def test_interrupted_twice(tmp_path: Path) -> None:
 
 def test_two_at_once(tmp_path: Path) -> None:
     """A second process on the folder of a run is refused; score and export read it while it is being written."""
-    latency = [0.2]
-    with serving(reply=Answered(), latency=lambda: latency[0]) as server:
+    is_open = threading.Event()
+    is_open.set()
+    with serving(reply=Answered(), rules=[lambda body: None if is_open.wait() else HANG], latency=0.01) as server:
         options = (*MODELS, "--scenarios", six_files(tmp_path / "set", 10), *EIGHT, "--out", tmp_path / "run")
         with maskbench("run", *options, env=environ(server)) as process:
             until(lambda: server.requests > 30)
+            is_open.clear()
             second = run("run", *options, env=environ(server))
             assert (second.code, second.out) == (2, "")
             assert f"Error: Another maskbench is writing to {tmp_path / 'run'}. Wait for it, stop it," in second.err
@@ -121,7 +152,7 @@ def test_two_at_once(tmp_path: Path) -> None:
             assert process.poll() is None
             assert summary["scenarios"]["done"] <= len(exported.out.splitlines()) < 60
             assert not summary["complete"]
-            latency[0] = 0.0
+            is_open.set()
             assert end(process).code == 0
 
 
