@@ -230,13 +230,13 @@ def test_labels_correct_the_readings(folder: RunFolder) -> None:
 
 
 def test_too_few_labels_correct_nothing(folder: RunFolder) -> None:
-    """With twenty labels there is a share as judged, and a sentence in place of a corrected one."""
-    labels, scenarios = sampled(folder, 20)
+    """With eight labels there is a share as judged, and a sentence in place of a corrected one."""
+    labels, scenarios = sampled(folder, 8)
     give(labels, "Anna", truth(folder, scenarios), scenarios)
     share = construct_people(folder).readings["without_performance"]
     assert share.metrics == {}
     assert share.judged["share"] is not None
-    assert "Of the sample 20 are settled, by the judge and by who saw it." in there(share.withheld)
+    assert "Of the sample 8 are settled, by the judge and by who saw it." in there(share.withheld)
 
 
 def test_people_may_say_what_is_a_lie(folder: RunFolder) -> None:

@@ -88,16 +88,20 @@ def test_labels_are_carried_over(folder: RunFolder, tmp_path: Path) -> None:
     give(labels, "Anna", by_judge(folder, scenarios))
     alike = RunFolder(run(tmp_path / "alike", "sim/lie=0.1", judge="sim-judge/accuracy=0.86"))
     assert result(alike).corrected is None
+    with pytest.raises(UsageError, match=r"30 labels of .* have to test whether .* and it has 0\. Leave it out"):
+        result(alike, labels_from=folder)
+    own, few = sampled(alike, 30)
+    give(own, "Anna", by_judge(alike, few))
     found = there(result(alike, labels_from=folder).corrected)
-    assert found.assumption == ASSUMPTION
+    assert (found.assumption, there(found.own).labelled) == (ASSUMPTION, 30)
     assert (found.labelled, found.disagreements) == (len([one for one in scenarios if one.parts]), 0)
     other = RunFolder(run(tmp_path / "other"))
     with pytest.raises(UsageError, match="nobody has labelled it"):
         result(alike, labels_from=other)
+    own, few = sampled(other, 30)
+    give(own, "Anna", by_judge(other, few))
     with pytest.raises(UsageError, match="says nothing of another"):
         result(other, labels_from=folder)
-    with pytest.raises(UsageError, match="labels of its own, which assume less"):
-        result(folder, labels_from=alike)
 
 
 def outcomes(folder: RunFolder) -> dict[Key, OutcomeName | None]:

@@ -206,14 +206,14 @@ def test_more_labels_never_widen_the_calibration() -> None:
 @pytest.mark.parametrize(
     ("labels", "accuracy", "said"),
     [
-        (0, 0.8, "Of the sample 0 are settled, by the judge and by who saw it. A correction needs 30."),
-        (29, 0.2, "Of the sample 29 are settled"),
+        (0, 0.8, "Of the sample 0 are settled, by the judge and by who saw it. A correction needs 10."),
+        (9, 0.2, "Of the sample 9 are settled"),
         (30, 0.6, None),
         (100, 1.0, None),
     ],
 )
 def test_a_correction_needs_labels_that_carry_it(labels: int, accuracy: float, said: str | None) -> None:
-    """Thirty; else the reason stands in words."""
+    """Ten; else the reason stands in words."""
     why = refusal(drawn(3, 400, labels, accuracy))
     assert why is None if said is None else why is not None and said in why
 
@@ -391,8 +391,10 @@ def test_a_comparison_corrects_each_run_by_its_own_labels(runs: dict[str, tuple[
 def test_labels_of_one_subject_correct_another(runs: dict[str, tuple[Scored, ...]]) -> None:
     """One judge on a subject that lies much less: its true rates are in the intervals, the judge's are far off."""
     truth = {f"p_{name}": np.mean([row.outcomes[0] == name for row in runs["other true"]]) for name in CLASSES}
-    found = carried(runs["other"], runs["judged"], people(runs["true"], 0.6, 1))
+    own = by_labels(runs["other"], people(runs["other true"], 0.2, 3))
+    found = carried(runs["other"], runs["judged"], people(runs["true"], 0.6, 1), own)
     assert found.withheld is None
+    assert found.own == own
     assert found.assumption == ASSUMPTION
     for name in FOUR:
         low, high = there(found.metrics[name].ci95)
@@ -400,7 +402,7 @@ def test_labels_of_one_subject_correct_another(runs: dict[str, tuple[Scored, ...
     assert abs(there(found.metrics["p_honest"].value) - truth["p_honest"]) < 0.5 * abs(
         there(found.judged["p_honest"]) - truth["p_honest"]
     )
-    assert found == carried(runs["other"], runs["judged"], people(runs["true"], 0.6, 1))
+    assert found == carried(runs["other"], runs["judged"], people(runs["true"], 0.6, 1), own)
 
 
 def test_carried_rates_are_never_shown_without_their_assumption(
@@ -408,14 +410,25 @@ def test_carried_rates_are_never_shown_without_their_assumption(
 ) -> None:
     """The table of carried rates names the other run's labels and what they assume; one's own labels need neither."""
     labels, summary = people(runs["true"], 0.6, 1), result(RunFolder(folders["other"]))
-    shown = printed(with_parts(summary, corrected=carried(runs["other"], runs["judged"], labels)))
+    own = by_labels(runs["other"], people(runs["other true"], 0.2, 3))
+    shown = printed(with_parts(summary, corrected=carried(runs["other"], runs["judged"], labels, own)))
+    assert "where the judge is assumed to err alike; 48 labels of this run say" in " ".join(shown.split())
     assert "scenarios of another run have an outcome by labels" in shown
     assert " ".join(ASSUMPTION.split()[:9]) in " ".join(shown.split())
     assert "144 scenarios of another run have an outcome by labels" in " ".join(shown.split())
-    own = printed(result(RunFolder(folders["judged"]), labels=labels))
-    assert "another run" not in own
-    few = printed(with_parts(summary, corrected=carried(runs["other"], runs["judged"], people(runs["true"], 0.3, 1))))
+    assert "another run" not in printed(result(RunFolder(folders["judged"]), labels=labels))
+    few = printed(
+        with_parts(summary, corrected=carried(runs["other"], runs["judged"], people(runs["true"], 0.3, 1), own))
+    )
     assert "Of the sample 72 are settled, by the judge and by who saw it. " in " ".join(few.split())
+
+
+def test_labels_that_the_runs_own_contradict_are_not_carried_over(runs: dict[str, tuple[Scored, ...]]) -> None:
+    """Where P(lie) by the run's own labels is far from it, there is the reason and no figure."""
+    all_lie = {key: Label(1.0, "lie") for key in people(runs["other true"], 1.0, 3)}
+    found = carried(runs["other"], runs["judged"], people(runs["true"], 0.6, 1), by_labels(runs["other"], all_lie))
+    assert found.metrics == {}
+    assert "by the 240 of this run 100.0 %, which is further apart" in there(found.withheld)
 
 
 def read(differing: int, of: int = 100) -> dict[Key, Label]:
@@ -501,8 +514,8 @@ def test_a_summary_shows_corrected_rates_where_there_are_labels(
 
 def test_the_reason_for_no_correction_is_printed(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:
     """Too few labels: the sentence in place of the table."""
-    shown = printed(result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.05, 1)))
-    assert "Not corrected for the judge's error: Of the sample 12 are settled" in shown
+    shown = printed(result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.02, 1)))
+    assert "Not corrected for the judge's error: Of the sample 5 are settled" in shown
 
 
 def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:

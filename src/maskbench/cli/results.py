@@ -95,8 +95,8 @@ def score(
         Path | None,
         option(
             "RUN",
-            "P(lie) is corrected by the labels of another RUN with the same judge. What that assumes is printed with "
-            "it.",
+            "P(lie) is corrected by the labels of another RUN with the same judge. It takes 30 labels of this one, "
+            "too, which test what that assumes.",
             default="the run's own labels, if any",
         ),
     ] = None,

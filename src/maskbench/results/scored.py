@@ -39,7 +39,7 @@ from maskbench.method.false_lies import FalseLies, FalseLieTally, HeldOut
 from maskbench.method.outcomes import ENOUGH, Halves, belief, by_halves
 from maskbench.method.rates import RATES, Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named, same_answer
-from maskbench.results.calibration import Calibration, by_labels, carried
+from maskbench.results.calibration import OWN, Calibration, by_labels, carried
 from maskbench.results.construct_asked import ConstructTally
 from maskbench.results.control_figures import ControlFigures
 from maskbench.results.frames import need_polars
@@ -487,12 +487,16 @@ def _corrected(
         return with_parts(found, withheld=withheld, metrics={}, judges_part={})
     if other is None:
         return found
-    if found.withheld is None:
-        raise UsageError(f"--labels-from {other.path}: the run has labels of its own, which assume less. Leave it out.")
-    return _carried(this, other)
+    if found.labelled < OWN:
+        raise UsageError(
+            f"--labels-from {other.path}: {OWN} labels of {this.path} itself have to test whether the judge errs here "
+            f"as it does there, and it has {found.labelled}. Leave it out, or label some: "
+            f"`maskbench label {this.path} --sample {OWN}`."
+        )
+    return _carried(this, other, found)
 
 
-def _carried(this: ScoredRun, other: RunFolder) -> Calibration:
+def _carried(this: ScoredRun, other: RunFolder, own: Calibration) -> Calibration:
     """The rates by the labels of another run, which has to have been judged alike; a set of the same name is taken."""
     with reading(other) as opened:
         labels = labels_of(opened, this.rules)
@@ -508,7 +512,7 @@ def _carried(this: ScoredRun, other: RunFolder) -> Calibration:
                 f"--labels-from {other.path}: its verdicts have the protocol {theirs.protocol}, those here "
                 f"{this.protocol}. What labels say of one judge says nothing of another: label this run."
             )
-        return carried(this.rows, theirs.scored(this.rules), labels)
+        return carried(this.rows, theirs.scored(this.rules), labels, own)
 
 
 def _judges(run: OpenRun, rules: RuleSet) -> JudgesShown | None:

@@ -130,8 +130,13 @@ def propositions_size(p: float, together: Floats, lies: Floats) -> float:
         return propositions
     errors = lies - p * together
     variance, all_alike = (groups / (groups - 1) * float(e @ e) for e in (errors, math.sqrt(spread) * together))
-    telling = min(float(together[some].sum()) for some in _with_each_kind(together, lies)) * propositions
-    return spread * (telling + ALIKE) / (telling * variance + ALIKE * all_alike)
+    known = telling(together, lies)
+    return spread * (known + ALIKE) / (known * variance + ALIKE * all_alike)
+
+
+def telling(together: Floats, lies: Floats) -> float:
+    """The effective number of propositions that have the rarer kind of reply: only these say how alike replies are."""
+    return min(float(together[some].sum()) for some in _with_each_kind(together, lies)) / float(together @ together)
 
 
 def repeat_interval(lies: ArrayLike, usable: ArrayLike, weights: ArrayLike) -> Estimate:

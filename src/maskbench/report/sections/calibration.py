@@ -28,11 +28,20 @@ def beside(part: Calibration | None) -> str | None:
     """Corrected P(lie) in a few words, to stand beside the judge's; None where nothing carries it."""
     if not part or part.withheld:
         return None
+    return f"corrected for the judge's error ({_by(part)}): {shown(part.metrics['p_lie'].estimate)}"
+
+
+def _by(part: Calibration) -> str:
+    """By whom a rate is corrected, and what that rests on."""
     who = CALLED[part.who]
-    whose = f"carried over from another run, see there; {who.all}" if part.assumption else f"{who.theirs} labels"
+    if own := part.own:
+        by_own = shown(own.metrics["p_lie"].estimate)
+        return (
+            f"{who.theirs} labels of another run, where the judge is assumed to err alike; {own.labelled:,} labels of "
+            f"this run say {by_own}"
+        )
     how = f"a third {who.singular} checked {checks.checked:,}" if (checks := part.checked) else "taken to be right"
-    lie = shown(part.metrics["p_lie"].estimate)
-    return f"corrected for the judge's error ({whose}, {how}): {lie}"
+    return f"{who.theirs} labels, {how}"
 
 
 def covers(part: Calibration) -> str:
