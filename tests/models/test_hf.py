@@ -104,7 +104,7 @@ def hooks(loaded: Loaded) -> int:
 
 
 def test_greedy_replies_are_those_of_the_embedded_model(tmp_path: Path) -> None:
-    """On the whole sandbox, hf/pinocchio says at temperature 0 what pinocchio says, and uses as many tokens."""
+    """On every archetype hf/pinocchio says at temperature 0 what pinocchio says, and uses as many tokens."""
     replies = {}
     for subject in ("pinocchio", "hf/pinocchio"):
         settings = Settings.of(
@@ -113,11 +113,13 @@ def test_greedy_replies_are_those_of_the_embedded_model(tmp_path: Path) -> None:
             numeric_judge="rules/sandbox",
             scenarios="sandbox",
             sampling=Sampling(0.0, 1000, 0),
+            sample=36,
         )
         measure(settings, tmp_path / subject)
         replies[subject] = stored(tmp_path / subject)
     embedded, local = replies.values()
-    assert len(local) == 1160
+    assert len({archetype for (archetype, _), *_ in local}) > 1
+    assert len(local) > 100
     assert {key: (reply.text, reply.usage.output) for key, reply in local.items()} == {
         key: (reply.text, reply.usage.output) for key, reply in embedded.items()
     }

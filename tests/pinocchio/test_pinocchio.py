@@ -247,13 +247,13 @@ def test_the_weights_are_small() -> None:
 
 
 def test_intervals_hold_the_rate_of_the_sandbox() -> None:
-    """Of five fresh sandboxes four or more have the generator's rate in the interval that maskbench prints.
+    """Of two fresh sandboxes both have the generator's rate in the interval that maskbench prints.
 
     All 200 are in benchmarks/pinocchio_calibration.json; docs/statistics.md has their coverage.
     """
     rate = json.loads(calibration.DATA.read_text())["rate"]
-    found = [calibration.single_run(seed) for seed in range(1, 6)]
-    assert sum(one.low <= rate <= one.high for one in found) >= 4
+    found = [calibration.single_run(seed) for seed in (1, 2)]
+    assert all(one.low <= rate <= one.high for one in found)
 
 
 def test_the_calibration_that_is_shipped_covers_as_often_as_it_says() -> None:
