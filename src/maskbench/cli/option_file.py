@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, get_origin
+from typing import Any, Literal, NamedTuple, NoReturn, get_origin
 
 import msgspec
 
@@ -68,7 +68,7 @@ class OptionFile:
         if key in _OWN:
             return self.typed(where, key, value, _OWN[key])
         row = OPTIONS[key.replace("-", "_")]
-        kind = row.kind
+        kind: Any = Literal[row.choices] if row.choices else row.kind
         if key in ("template-args", "extra-body") and isinstance(value, dict):
             return json.dumps(value)
         if get_origin(kind) is list and not isinstance(value, list):

@@ -167,8 +167,13 @@ def dose_from(plain: Json) -> DoseRecord:
 
 
 def plain_dose(record: DoseRecord) -> Json:
-    """A record as dose.json has it: without the settings that may change, but for those that move a figure."""
+    """A record as dose.json has it: without the settings that may change, but for those that move a figure.
+
+    Of beliefs it says only that they are shared.
+    """
     plain = plain_record(record)
+    if not record.plan.share_beliefs:
+        del plain["plan"]["share_beliefs"]
     options = record.plan.base.options
     for name in MAY_CHANGE - {name for name, usual in _MOVES_FIGURES.items() if options[name] != usual}:
         value, field = PLACES[name]
