@@ -229,7 +229,7 @@ def measured(habit: str, attacks: int, *, attacking: bool) -> Outcome:
         )
         models = (subject(attacks, attacking=attacking), judge(habit))
         summary = measure(chosen, Path(place) / "run", {}, models=models)
-        low, high = summary.metrics.p_lie_bounds or (0.0, 1.0)
+        low, high = summary.rates["p_lie"].bounds or (0.0, 1.0)
         return Outcome(dict(_statements(RunFolder(Path(place) / "run"))), (low, high))
 
 

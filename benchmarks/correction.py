@@ -343,7 +343,7 @@ def whole(folder: Path, accuracy: float, sets: int, labels: int) -> str:
             printed += 1
             for name in PLANTED:
                 low, high = rates.metrics[name].ci95 or (0.0, 1.0)
-                seen[name].append(low <= planted.rate(name) <= high)
+                seen[name].append(low <= planted[name] <= high)
     cells = " | ".join(f"{np.mean(seen[name]):.3f}" if seen[name] else "–" for name in PLANTED)
     return f"| {accuracy:g} | {np.mean(agree):.2f} | {labels} | {printed / sets:.2f} | {cells} |"
 

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from csv_tables import DOCS, write
 from maskbench.results.leaderboard import unpaired
-from maskbench.stats.intervals import Estimate, ratio, repeat_interval
+from maskbench.stats.figures import Share
+from maskbench.stats.intervals import ratio, repeat_interval
 
 ARCHETYPE_SIZES = np.array([274, 209, 176, 125, 120, 96])  # the public 1,000
 ARCHETYPE_RATES = np.array([0.35, 0.15, 0.45, 0.25, 0.30, 0.05])
 
-Draw = Callable[[np.random.Generator], tuple[Estimate, float]]
+Draw = Callable[[np.random.Generator], tuple[Share, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def one_statement(sizes: list[int], rate: float, correlation: float, answered: f
     """Propositions of these sizes, correlated inside; only answered scenarios are in the denominator."""
     ids = np.repeat(np.arange(len(sizes)), sizes)
 
-    def draw(rng: np.random.Generator) -> tuple[Estimate, float]:
+    def draw(rng: np.random.Generator) -> tuple[Share, float]:
         chance = propensities(rng, rate, correlation, ids[-1] + 1)[ids]
         x = rng.random(len(ids)) < answered
         return ratio(x & (rng.random(len(ids)) < chance), x, np.ones(len(ids)), ids), rate
@@ -51,7 +52,7 @@ def one_statement(sizes: list[int], rate: float, correlation: float, answered: f
     return draw
 
 
-def stratified(rng: np.random.Generator) -> tuple[Estimate, float]:
+def stratified(rng: np.random.Generator) -> tuple[Share, float]:
     """50 scenarios from each of six archetypes of unequal size and rate, weighted back to the 1,000."""
     archetype = np.repeat(np.arange(6), 50)
     lied = rng.random(300) < ARCHETYPE_RATES[archetype]
@@ -62,7 +63,7 @@ def stratified(rng: np.random.Generator) -> tuple[Estimate, float]:
 def many_statements(scenarios: int, statements: int, rate: float, correlation: float) -> Draw:
     """Several statements a scenario, each scenario with a propensity of its own; truth over all scenarios."""
 
-    def draw(rng: np.random.Generator) -> tuple[Estimate, float]:
+    def draw(rng: np.random.Generator) -> tuple[Share, float]:
         lies = rng.binomial(statements, propensities(rng, rate, correlation, scenarios))
         ones = np.ones(scenarios)
         return ratio(lies / statements, ones, ones, np.arange(scenarios), replies=statements), rate
@@ -73,7 +74,7 @@ def many_statements(scenarios: int, statements: int, rate: float, correlation: f
 def repeated(scenarios: int, statements: int, rate: float, correlation: float) -> Draw:
     """Several statements a scenario, each with a propensity of its own; the truth is that of the scenarios drawn."""
 
-    def draw(rng: np.random.Generator) -> tuple[Estimate, float]:
+    def draw(rng: np.random.Generator) -> tuple[Share, float]:
         chance = propensities(rng, rate, correlation, scenarios)
         lies = rng.binomial(statements, chance)
         estimate = repeat_interval(lies, np.full(scenarios, statements), np.ones(scenarios))
@@ -82,7 +83,7 @@ def repeated(scenarios: int, statements: int, rate: float, correlation: float) -
     return draw
 
 
-def repeated_ragged(rng: np.random.Generator) -> tuple[Estimate, float]:
+def repeated_ragged(rng: np.random.Generator) -> tuple[Share, float]:
     """100 scenarios with 2 or 3 usable statements and weights of 1, 2 or 3."""
     chance, weights = propensities(rng, 0.4, 0.6, 100), rng.integers(1, 4, 100)
     usable = rng.integers(2, 4, 100)
@@ -90,7 +91,7 @@ def repeated_ragged(rng: np.random.Generator) -> tuple[Estimate, float]:
     return estimate, float(np.average(chance, weights=weights))
 
 
-def repeated_unanimous(rng: np.random.Generator) -> tuple[Estimate, float]:
+def repeated_unanimous(rng: np.random.Generator) -> tuple[Share, float]:
     """50 scenarios that always lie, 50 that lie once in 29 times, two statements each."""
     chance = np.repeat([1.0, 3.5 / 100], 50)
     return repeat_interval(rng.binomial(2, chance), np.full(100, 2), np.ones(100)), float(chance.mean())
@@ -99,7 +100,7 @@ def repeated_unanimous(rng: np.random.Generator) -> tuple[Estimate, float]:
 def gap(sets: tuple[Draw, Draw]) -> Draw:
     """The difference of the rates of two sets that share nothing."""
 
-    def draw(rng: np.random.Generator) -> tuple[Estimate, float]:
+    def draw(rng: np.random.Generator) -> tuple[Share, float]:
         (private, true), (public, other) = (each(rng) for each in sets)
         return unpaired(private, public), true - other
 

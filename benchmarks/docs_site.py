@@ -59,7 +59,7 @@ PYTHON = {  # what docs/api.md calls public, by where it stands
     "maskbench.settings": ("Design", "Subject", "Judging", "Pace", "Budget"),
     "maskbench.results.scored": ("Result",),
     "maskbench.results.score_rows": ("ScoredRows",),
-    "maskbench.stats.intervals": ("Estimate",),
+    "maskbench.stats.figures": ("Share",),
     "maskbench.results.frames": ("Run",),
     "maskbench.results.comparison": ("Comparison",),
     "maskbench.results.gate": ("check_run", "Limits", "Check", "Condition"),

@@ -20,7 +20,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from msgspec import UnsetType
 from numpy.typing import NDArray
 
 from maskbench.judges.verdict_sets import OpenRun
@@ -37,7 +36,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import reply_tokens, tokens, verdict_tokens
 from maskbench.runs.lie_order import OUTPUT
 from maskbench.settings import Settings
-from maskbench.stats.intervals import Estimate
+from maskbench.stats.figures import Share
 from maskbench.types import BinaryVerdict, Failure, Item, Judgement, Place, Reply, Scenario, conversation
 
 CALLS = ((0.13, 0.15, 1), (0.13, 0.3, 1), (0.4, 0.15, 1), (0.44, 0.3, 1), (0.13, 0.15, 3), (0.2, 0.15, 10))
@@ -128,9 +127,9 @@ def calls() -> None:
                 for estimate in ("all", "lie")
             )
             saved = share_of_calls(Path(place) / "all")
-        asked, rate = short.estimate, short.metrics.p_lie.value
-        if isinstance(asked, UnsetType) or rate is None or rate != every.metrics.p_lie.value:
-            raise SystemExit(f"{subject}: P(lie) is {every.metrics.p_lie.value} and {rate}.")
+        asked, rate = short.estimate, short.rates["p_lie"].value
+        if asked is None or rate is None or rate != every.rates["p_lie"].value:
+            raise SystemExit(f"{subject}: P(lie) is {every.rates['p_lie'].value} and {rate}.")
         print(
             f"{subject}, {statements} a scenario".ljust(50)
             + f"{saved.p_lie:6.3f} {saved.replies:8.3f} {saved.verdicts:8.3f} {saved.money:8.3f} {rate:12.3f}"
@@ -243,7 +242,7 @@ def _part_alone(table: Table) -> Table:
     return replace(part, weights=(sizes / had)[part.archetypes])
 
 
-def ends(estimate: Estimate) -> tuple[float, float]:
+def ends(estimate: Share) -> tuple[float, float]:
     """An interval; all that a share can be where there is none."""
     return (0.0, 1.0) if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
 

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from csv_tables import DOCS, write_grid
 from maskbench.judges.second_look import allotted
 from maskbench.stats.calibration import CLASSES, RATES, LabelledRun, correct
-from maskbench.stats.intervals import Estimate, ratio
+from maskbench.stats.figures import Share
+from maskbench.stats.intervals import ratio
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -118,14 +119,14 @@ def _alike(propositions: Ints, shared: bool, rng: np.random.Generator) -> Floats
     return np.where(rng.random(n) < np.sqrt(ALIKE), rng.random(propositions.max() + 1)[propositions], alone)
 
 
-def alone(drawn: Drawn, looks: int, rng: np.random.Generator) -> Estimate:
+def alone(drawn: Drawn, looks: int, rng: np.random.Generator) -> Share:
     """The strong judge on so many random scenarios, and nobody else."""
     picked = rng.permutation(len(drawn.true))[:looks]
     ones = np.ones(len(picked))
     return ratio((drawn.true[picked] == 0) * 1.0, ones, ones, drawn.propositions[picked])
 
 
-def by_outcome(drawn: Drawn, looks: int, rng: np.random.Generator) -> Estimate:
+def by_outcome(drawn: Drawn, looks: int, rng: np.random.Generator) -> Share:
     """The look by judged outcome, as `maskbench judge --second` draws and estimates it."""
     n, shares = len(drawn.true), np.eye(len(CLASSES))
     sizes = {CLASSES[kind]: int(size) for kind, size in enumerate(np.bincount(drawn.judged)) if size}

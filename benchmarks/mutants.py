@@ -93,7 +93,6 @@ TESTS: Mapping[str, str] = {
     "results.scaling": "results/test_scaling results/test_leaderboard",
     "results.score_rows": "results/test_score_rows",
     "results.scored": "results/test_scored results/test_read_once results/test_summary judges/test_second_look",
-    "results.summary_json": "results/test_summary results/test_schemas report/test_terminal results/test_lies_asked",
     "results.summary": "results/test_summary results/test_withheld judges/test_second_look",
     "stats.agreement": "stats/test_agreement judges/test_judges_agree",
     "stats.all_pairs": "stats/test_all_pairs results/test_leaderboard",
@@ -103,7 +102,6 @@ TESTS: Mapping[str, str] = {
     "stats.owen": "stats/test_owen",
     "stats.paired": "stats/test_paired stats/test_variances stats/test_cluster_variances results/test_comparison",
     "stats.planning": "stats/test_planning results/test_plan",
-    "stats.rate_json": "results/test_summary results/test_comparison",
     "stats.two_phase": "stats/test_two_phase stats/test_variances judges/test_second_look",
 }
 

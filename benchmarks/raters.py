@@ -37,7 +37,7 @@ from maskbench.stats.calibration import (
     correct_checked,
     too_rare,
 )
-from maskbench.stats.intervals import NO_DATA, Estimate
+from maskbench.stats.figures import NO_DATA, Share
 from maskbench.types import ARCHETYPES, OUTCOMES
 
 Floats = NDArray[np.float64]
@@ -154,7 +154,7 @@ def labelled(drawn: Drawn, people: Ints) -> LabelledRun:
     return LabelledRun(judged, judged, human, drawn.chances, drawn.archetypes, np.ones(n), np.arange(n))
 
 
-def one_rater(drawn: Drawn, rng: np.random.Generator) -> Estimate:
+def one_rater(drawn: Drawn, rng: np.random.Generator) -> Share:
     """By one rater, taken to be right."""
     return _p_lie(labelled(drawn, drawn.raters[0]))
 
@@ -165,27 +165,27 @@ def decided(drawn: Drawn) -> Ints:
     return np.where(first == other, first, drawn.third)
 
 
-def two_raters(drawn: Drawn, rng: np.random.Generator) -> Estimate:
+def two_raters(drawn: Drawn, rng: np.random.Generator) -> Share:
     """By two raters, the third person deciding where they differ, all taken to be right."""
     return _p_lie(labelled(drawn, decided(drawn)))
 
 
-def _p_lie(run: LabelledRun) -> Estimate:
+def _p_lie(run: LabelledRun) -> Share:
     return correct(run, rates={"p_lie": RATES["p_lie"]})["p_lie"].estimate
 
 
-def one_checked(drawn: Drawn, rng: np.random.Generator) -> Estimate:
+def one_checked(drawn: Drawn, rng: np.random.Generator) -> Share:
     """By one rater, of whose labels the third person sees a tenth."""
     return _checked(drawn, drawn.raters[0], drawn.sample, rng)
 
 
-def two_checked(drawn: Drawn, rng: np.random.Generator) -> Estimate:
+def two_checked(drawn: Drawn, rng: np.random.Generator) -> Share:
     """By two raters, where the third person decides and sees a tenth of what they agree on."""
     first, other = drawn.raters
     return _checked(drawn, decided(drawn), drawn.sample & (first == other), rng)
 
 
-def _checked(drawn: Drawn, people: Ints, agreed: NDArray[np.bool_], rng: np.random.Generator) -> Estimate:
+def _checked(drawn: Drawn, people: Ints, agreed: NDArray[np.bool_], rng: np.random.Generator) -> Share:
     """What `maskbench score` prints where the third person has labelled what she was given."""
     third = np.full((len(people), len(CLASSES)), np.nan)
     for outcome in range(len(CLASSES)):

@@ -29,7 +29,7 @@ from maskbench.results.gate import CheckData
 from maskbench.results.leaderboard_data import BoardData
 from maskbench.results.outcome_rows import OutcomeRow
 from maskbench.results.plan import PlanData
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.record import About, Known, Record
 from maskbench.sweeps.record import SweepRecord
 from maskbench.sweeps.sweep_forecast import SweepForecast

@@ -25,7 +25,7 @@ from aiohttp import web
 from chat_server import verdict_text
 from flows import KEY, in_thread, letter, number, six_files
 from maskbench import Settings, measure
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.watching import Unwatched
 from maskbench.types import ARCHETYPES, Item

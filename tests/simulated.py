@@ -12,8 +12,7 @@ from maskbench.method.forms import USUAL, ask_about, ask_about_beliefs, load_pro
 from maskbench.method.outcomes import score
 from maskbench.method.rules import named
 from maskbench.models.sim import SimJudge, SimSubject
-from maskbench.results.summary import Background, summarise
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Background, Summary, summarise
 from maskbench.runs.fitting import fitted
 from maskbench.runs.record import About, TakenScenarios
 from maskbench.settings import Settings

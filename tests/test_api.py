@@ -44,7 +44,7 @@ def test_frames() -> None:
 
 def test_result() -> None:
     """What the page says of a result is there."""
-    table = PAGE.split("of a `Result`")[1].split("An `Estimate`")[0]
+    table = PAGE.split("of a `Result`")[1].split("A `Share`")[0]
     names = [name for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)", row)]
     assert len(names) > 10
     for name in names:

@@ -87,7 +87,7 @@ def test_a_run_that_lost_replies_is_withheld_with_its_bounds(runs: Mapping[str, 
     """Two replies in five are gone, so that P(lie) lies anywhere between 1.9 and 84.8 %."""
     result = score(runs["lost-replies"])
     assert result.withheld is not None
-    bounds = result.summary.metrics.p_lie_bounds
+    bounds = result.summary.rates["p_lie"].bounds
     assert bounds is not None
     assert [round(100 * end, 1) for end in bounds] == [1.9, 84.8]
 

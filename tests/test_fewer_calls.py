@@ -33,7 +33,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
 
 def metrics(path: Path) -> Any:
     """The rates of a run."""
-    return orjson.loads((path / "summary.json").read_bytes())["metrics"]
+    return orjson.loads((path / "summary.json").read_bytes())["rates"]
 
 
 @pytest.mark.parametrize(

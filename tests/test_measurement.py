@@ -39,7 +39,7 @@ from maskbench.report.of_one_run import result as blocks_of
 from maskbench.report.terminal import show
 from maskbench.results.outcome_rows import rows
 from maskbench.results.scored import result
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.begin import taken
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.options import check
@@ -261,7 +261,7 @@ def test_a_file_that_moved(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     moved = path.rename(tmp_path / "new" / "set.csv")
     again = measure(sim(scenarios=str(moved)), tmp_path / "run", {})
-    assert again.metrics == first.metrics
+    assert again.rates == first.rates
     assert again.scenarios.name == RunFolder(tmp_path / "run").settings().design.scenarios == str(moved)
     renamed = moved.rename(tmp_path / "new" / "other.csv")
     with pytest.raises(RunMismatch, match="holds a run with --scenarios "):
@@ -385,7 +385,7 @@ def test_truncation(tmp_path: Path, on_truncation: str, requests: int, failures:
         summary = measure(settings, tmp_path / "run", environ(server))
         assert len([body for body in server.bodies if body["model"] == "subject"]) == requests
     assert summary.failures == failures
-    assert summary.truncated.cut == truncated
+    assert summary.truncated["cut"] == truncated
     assert summary.counts["error"] == len(failures)
     assert exported(tmp_path / "run")[0]["statements"][0]["truncated"] == bool(truncated)
 
@@ -415,7 +415,7 @@ def test_failing_server(tmp_path: Path) -> None:
     assert summary.counts == {"error": 0, **Tally(row["outcome"] for row in rows)}
     assert summary.counts["error"] > 30
     assert "of the scenarios have no outcome" in there(summary.withheld)
-    assert summary.metrics.p_lie.value is None
+    assert summary.rates["p_lie"].value is None
     for row in rows:
         statement = row["statements"][0]
         assert (statement["verdict"] is None) == (statement["error"] is not None)

@@ -258,14 +258,14 @@ def test_a_control_on_the_subject(copy: Copy) -> None:
             from maskbench.method.forms import ask_about
             from maskbench.method.forms.prompts import Prompts
             from maskbench.settings import Settings
-            from maskbench.stats.rate_json import Rate
+            from maskbench.stats.figures import Share
             from maskbench.types import Ask, Scenario, Verdict
 
 
             class Again(Struct, forbid_unknown_fields=True):
                 """Whether there was an answer."""
 
-                answered: Rate
+                answered: Share
                 failed: int
 
 
@@ -384,7 +384,7 @@ def test_a_form_of_judging(copy: Copy) -> None:
     by_letters = json.loads(copy.run("score", run, "--json"))
     by_numbers = json.loads(copy.run("score", run, "--json", "--verdicts", "sim-judge-numbered"))
     assert by_letters["protocol"] != by_numbers["protocol"]
-    assert by_letters["metrics"] == by_numbers["metrics"]
+    assert by_letters["rates"] == by_numbers["rates"]
     followed(copy, "A form of judging")
 
 

@@ -20,7 +20,7 @@ from maskbench.models.names import Reach, check_models, open_judges, open_subjec
 from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_program
 from maskbench.results.scored import result
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.begin import check_not_imported, prepare, wanted
 from maskbench.runs.bill import prices_kept
 from maskbench.runs.disk import network_kind

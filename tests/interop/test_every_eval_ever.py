@@ -8,15 +8,17 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec import structs
 
 import measured_runs
 import shared_runs
 from flows import typed
 from maskbench.interop.every_eval_ever import LOWER_IS_BETTER, aggregate, instances, model_id, write
-from maskbench.interop.shown_to_others import NAMES, Shown, StatementShown, rates_of, shown
+from maskbench.interop.shown_to_others import Shown, StatementShown, rates_of, shown
+from maskbench.method.rates import RATES
 from maskbench.results.scored import score
 
-WORDS = {name: (name, "") for name in NAMES}
+WORDS = {name: (name, "") for name in RATES}
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +58,7 @@ def test_the_means_of_the_outcomes_are_the_rates(seen: Shown) -> None:
     lines = list(instances(seen, model_id(seen)))
     for name in ("p_lie", "p_honest"):
         scores = [line["evaluation"]["score"] for line in lines if line["evaluation_result_id"] == f"mask/{name}"]
-        assert sum(scores) / len(scores) == pytest.approx(seen.summary.metrics.rate(name).value)
+        assert sum(scores) / len(scores) == pytest.approx(seen.summary.rates[name].value)
         assert len(scores) == len(seen.scenarios)
 
 
@@ -96,9 +98,9 @@ def test_a_second_look_has_no_rows_of_its_own(tmp_path: Path) -> None:
 def test_no_number_without_an_end_gets_out(run: Path, seen: Shown, tmp_path: Path) -> None:
     """A rate that is infinite or no number is left out, an end that is so is no end: readers of JSON know neither."""
     summary = score(run).summary
-    summary.metrics.p_lie.value = float("inf")
-    summary.metrics.p_honest.value = float("nan")
-    summary.metrics.accuracy.ci95 = [0.0, float("inf")]
+    summary.rates["p_lie"] = structs.replace(summary.rates["p_lie"], value=float("inf"))
+    summary.rates["p_honest"] = structs.replace(summary.rates["p_honest"], value=float("nan"))
+    summary.rates["accuracy"] = structs.replace(summary.rates["accuracy"], ci95=(0.0, float("inf")))
     names = {rate.name: rate for rate in rates_of(summary) if rate.archetype == "all"}
     assert not {"p_lie", "p_honest"} & set(names)
     assert (names["accuracy"].low, names["accuracy"].high) == (0.0, None)

@@ -13,7 +13,8 @@ import measured_runs
 import shared_runs
 from flows import typed
 from maskbench.interop.hub_data_set import OURS, PROMISE, Part, card
-from maskbench.interop.shown_to_others import NAMES, shown
+from maskbench.interop.shown_to_others import shown
+from maskbench.method.rates import RATES
 from maskbench.results.scored import score
 from maskbench.types import Sampling
 
@@ -87,7 +88,7 @@ def test_counts_and_rates_are_those_of_the_run(run: Path, tmp_path: Path) -> Non
 def test_a_canary_stands_there_letter_by_letter(run: Path) -> None:
     """Who looks for it in a text finds it, whatever signs it has; a fence in it ends no fence."""
     seen = replace(shown(run), canaries=("a_b*c <!-- [x](y) ````` -->", "other"))
-    text = card(seen, [Part("scenarios", {}, [], "all")], dict.fromkeys(NAMES, ""))
+    text = card(seen, [Part("scenarios", {}, [], "all")], dict.fromkeys(RATES, ""))
     assert "``````text\na_b*c <!-- [x](y) ````` -->\nother\n``````\n" in text
 
 
@@ -124,11 +125,11 @@ def test_the_card_says_how_subject_and_judge_were_asked(run: Path) -> None:
     seen = shown(run)
     settings = seen.settings.having(sampling=Sampling(0.7, 1_234, 0), judge_sampling=Sampling(0.25, 321, 500))
     parts = [Part("scenarios", {}, [], "all")]
-    text = card(replace(seen, settings=settings), parts, dict.fromkeys(NAMES, ""))
+    text = card(replace(seen, settings=settings), parts, dict.fromkeys(RATES, ""))
     assert "| subject's sampling | temperature 0.7, at most 1,234 tokens |" in text
     assert "| judge's sampling | temperature 0.25, at most 321 tokens, 500 more where it reasons |" in text
     assert "| neutral replies to the direct belief question | 3 |" in text
     unknown = replace(seen, settings=settings.having(imported=("transcripts", "sampling")))
-    assert "subject's sampling" not in card(unknown, parts, dict.fromkeys(NAMES, ""))
+    assert "subject's sampling" not in card(unknown, parts, dict.fromkeys(RATES, ""))
     rules = replace(seen, settings=settings.having(judge="rules/x", numeric_judge="rules/x"))
-    assert "judge's sampling" not in card(rules, parts, dict.fromkeys(NAMES, ""))
+    assert "judge's sampling" not in card(rules, parts, dict.fromkeys(RATES, ""))

@@ -155,7 +155,7 @@ def test_a_summary_for_others_is_a_summary_without_words(own: Path) -> None:
     summary.judge.binary["base_url"] = "http://10.0.0.8:8000/v1"
     summary.notes.append("see /home/me/runs/base")
     seen = for_others(summary)
-    assert (seen.counts, seen.metrics) == (summary.counts, summary.metrics)
+    assert (seen.counts, seen.rates) == (summary.counts, summary.rates)
     assert seen.failure is not None
     assert (seen.failure.detail, seen.failure.count) == (NOT_SHOWN, 3)
     plain = orjson.dumps(seen.as_dict()).decode()

@@ -251,7 +251,7 @@ def test_a_page_for_others_has_no_text_and_no_place(tmp_path: Path) -> None:
     ended = command("report", run, "--public", "--out", tmp_path / "page.html", env={})
     assert ended.code == 0, ended.err
     page = (tmp_path / "page.html").read_text("utf-8")
-    value = result(RunFolder(run)).metrics.p_lie.value
+    value = result(RunFolder(run)).rates["p_lie"].value
     assert value is not None
     assert f"{value:.1%}".replace("%", " %") in page
     assert not [word for word in (shared_runs.TEXT, "secret-place", str(tmp_path), gettempdir()) if word in page]

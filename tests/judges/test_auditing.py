@@ -73,7 +73,7 @@ def test_swap_recovers_a_planted_preference_for_the_first_option(tmp_path: Path)
     low, high = every.flipped.ci95 or (0, 1)
     assert low < 0.2 < high
     assert high - low < 0.15
-    assert every.first_both == every.flipped.count > 50
+    assert every.first_both == every.flipped_count > 50
     assert every.second_both == 0
     assert "statistics" not in by
     assert sum(group.n for group in by.values()) == every.n
@@ -82,7 +82,7 @@ def test_swap_recovers_a_planted_preference_for_the_first_option(tmp_path: Path)
 def test_swap_finds_nothing_where_errors_do_not_hang_on_places(tmp_path: Path) -> None:
     """A judge that is wrong in one reply of five whatever the order does not flip, and P(lie) stays."""
     seen = audited(judged_by(tmp_path / "run", "sim-judge/accuracy=0.8"), "swap")
-    assert (seen.by["all"].changed.count, seen.by["all"].kappa) == (0, 1)
+    assert (seen.by["all"].changed_count, seen.by["all"].kappa) == (0, 1)
     assert seen.p_lie is not None
     assert seen.p_lie.difference == 0
     assert seen.outcomes.agree == 1
@@ -146,7 +146,7 @@ def test_the_judge_that_reads_by_grammar_has_no_favourite_place(tmp_path: Path) 
     kinds: tuple[str, ...] = ("swap", "repeat")
     for kind in kinds:
         seen = audited(path, kind)
-        assert seen.missing == seen.by["all"].changed.count == 0
+        assert seen.missing == seen.by["all"].changed_count == 0
         assert seen.by["all"].n > 100
 
 
@@ -186,7 +186,7 @@ def test_a_finished_audit_is_complete(tmp_path: Path, how: dict[str, Any], n: in
     made = result(folder, verdicts=audit_.name)
     assert (made.complete, made.withheld) == (True, None)
     assert made.scenarios.n == made.scenarios.done == n
-    assert made.metrics.p_lie.ci95 is not None
+    assert made.rates["p_lie"].ci95 is not None
     assert made.notes[0].startswith("An audit: the judge of default asked ")
     assert (part in made.notes[0]) == (part in made.scenarios.taken) is True
     assert not any(one.withheld for one in made.by_archetype.values())

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from msgspec import UNSET
 
 from maskbench.judges.people.construct_labels import construct_drawn, prepare_construct
 from maskbench.judges.people.labels import New
@@ -86,7 +85,7 @@ def planted(seed: int, place: Path) -> tuple[Any, Any]:
         subject="subject", judge="judge", numeric_judge="judge", scenarios=str(source), construct=tuple(ANSWERS)
     )
     summary = measure(settings, place / f"run-{seed}", {}, models=(subject, judge))
-    assert summary.construct is not UNSET
+    assert summary.construct is not None
     as_judged = [summary.construct.all.readings[name].ci95 for name in READINGS]
     label_all(place / f"run-{seed}")
     people = construct_people(place / f"run-{seed}")

@@ -22,7 +22,7 @@ from maskbench.judges.verdict_sets import listed
 from maskbench.measurement import measure
 from maskbench.models.scripted import Script, ScriptedModel
 from maskbench.results.scored import result
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import JUDGE_SAMPLING
 from maskbench.types import Ask, Failure, Kind, Model
@@ -62,7 +62,7 @@ def test_another_judge_gives_what_a_run_with_it_would_have_given(tmp_path: Path)
     other = run(tmp_path / "other", judge="sim-judge/accuracy=0.8", numeric_judge="sim-judge/accuracy=0.8")
     found, wanted = judged(one, "other", "sim-judge/accuracy=0.8"), result(RunFolder(other))
     assert found.counts == wanted.counts != before.counts
-    assert found.metrics == wanted.metrics
+    assert found.rates == wanted.rates
     assert found.protocol == wanted.protocol != before.protocol
     assert found.judge.binary["name"] == "sim-judge/accuracy=0.8"
     assert (found.verdicts, before.verdicts) == ("other", "default")

@@ -227,19 +227,19 @@ def looked(path: Path, name: str, look: Look, model: str = "sim-judge") -> float
     """A run with a second look; P(lie) by it."""
     folder = RunFolder(path)
     judge(folder, folder.settings().having(judge=model, numeric_judge=model), name, look=look)
-    return there(result(folder, verdicts=name, judges=False).metrics.p_lie.value)
+    return there(result(folder, verdicts=name, judges=False).rates["p_lie"].value)
 
 
 def test_a_run_with_a_poor_first_judge(tmp_path: Path) -> None:
     """Averaged over draws a second look finds what the second judge finds on everything, at a part of its calls."""
     poor = "sim-judge/flip=0.15,miss=0.02,invent=0.1,seed=3"
     path = run(tmp_path / "run", "sim/lie=0.5,evade=0.1", judge=poor, numeric_judge=poor)
-    first = there(result(RunFolder(path)).metrics.p_lie.value)
+    first = there(result(RunFolder(path)).rates["p_lie"].value)
     judge(RunFolder(path), RunFolder(path).settings().having(judge="sim-judge", numeric_judge="sim-judge"), "all")
     whole = result(RunFolder(path), verdicts="all")
     values = [looked(path, f"s{seed}", Look("default", share=0.3, seed=seed)) for seed in range(12)]
-    assert mean(values) == pytest.approx(whole.metrics.p_lie.value, abs=0.06)
-    assert abs(first - there(whole.metrics.p_lie.value)) > 0.08
+    assert mean(values) == pytest.approx(whole.rates["p_lie"].value, abs=0.06)
+    assert abs(first - there(whole.rates["p_lie"].value)) > 0.08
     found = result(RunFolder(path), verdicts="s0")
     assert found.usage.judge.answers < whole.usage.judge.answers
     assert there(found.second).p_lie_first.value == first
@@ -307,7 +307,7 @@ def test_looks_without_outcome_withhold_the_rates(tmp_path: Path) -> None:
     unreadable = folder.settings().having(judge="sim-judge/unreadable=0.9", numeric_judge="sim-judge/unreadable=0.9")
     judge(folder, unreadable, "s", look=Look("default", share=0.3))
     summary = result(RunFolder(path), verdicts="s")
-    assert summary.metrics.p_lie.value is None
+    assert summary.rates["p_lie"].value is None
     assert re.search(r"% of the second looks came to no outcome, and --max-error-rate allows", there(summary.withheld))
 
 
@@ -317,13 +317,13 @@ def test_several_statements_and_archetypes(tmp_path: Path) -> None:
     path = run(tmp_path / "run", judge=noisy, numeric_judge=noisy, statements=3)
     looked(path, "s", Look("default"))
     found = result(RunFolder(path), verdicts="s")
-    whole = there(found.metrics.p_lie.ci95)
+    whole = there(found.rates["p_lie"].ci95)
     for part in found.by_archetype.values():
-        low, high = there(part.metrics.p_lie.ci95)
+        low, high = there(part.rates["p_lie"].ci95)
         assert high - low > whole[1] - whole[0]
-    assert found.metrics.lying_at == {}
-    low, high = there(found.metrics.p_lie_bounds)
-    assert low == high == pytest.approx(found.metrics.p_lie.value)
+    assert found.lying_at == {}
+    low, high = there(found.rates["p_lie"].bounds)
+    assert low == high == pytest.approx(found.rates["p_lie"].value)
 
 
 def test_as_its_user_sees_it(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_every_function_takes_the_set(thrice: Path, tmp_path: Path) -> None:
     """Summary, result, frames and rows are those of one set."""
     summary = result(RunFolder(thrice), verdicts="b")
     made = score(thrice, verdicts="b")
-    assert summary.metrics == made.summary.metrics != result(RunFolder(thrice)).metrics
+    assert summary.rates == made.summary.rates != result(RunFolder(thrice)).rates
     assert made.verdicts == "b"
     frames = load(thrice, verdicts="b")
     assert frames.outcomes.filter(polars.col("statement") == 1)["outcome"].value_counts(sort=False).height <= 5
@@ -221,8 +221,8 @@ def test_an_ensemble_is_the_majority_of_its_items(thrice: Path) -> None:
 def test_bounds_of_an_ensemble_stand_in_text_and_json(thrice: Path) -> None:
     """The headline has both ends and the interval around them, and every rate of an outcome its bounds."""
     summary = score(thrice, verdicts="majority:b,c").summary
-    lie = summary.metrics.p_lie
-    (least, most), around = there(lie.disputed_bounds), there(lie.disputed_bounds_ci95)
+    lie = summary.rates["p_lie"]
+    (least, most), around = there(summary.disputed["p_lie"].bounds), there(summary.disputed["p_lie"].ci95)
     assert around[0] <= least < there(lie.value) < most <= around[1]
     assert summary.counts["disputed"] > 0
     text = repr(score(thrice, verdicts="majority:b,c"))
@@ -230,7 +230,7 @@ def test_bounds_of_an_ensemble_stand_in_text_and_json(thrice: Path) -> None:
     assert "Doubling down" in text
     assert "…" not in text
     assert "disputes either way" in text
-    rates = [there(summary.metrics.rate(f"p_{name}").value) for name in ("lie", "honest", "evasive", "no_belief")]
+    rates = [there(summary.rates[f"p_{name}"].value) for name in ("lie", "honest", "evasive", "no_belief")]
     assert sum(rates) == pytest.approx(1)
 
 
@@ -246,7 +246,7 @@ def test_ensembles_in_comparisons_gates_and_boards(thrice: Path, tmp_path: Path)
     assert pairing.bounds is not None
     assert pairing.test is not None
     _, checked = check_run(thrice, Limits(0.5), verdicts="majority:b,c")
-    bound = there(made.summary.metrics.p_lie.disputed_bounds)
+    bound = there(made.summary.disputed["p_lie"].bounds)
     assert checked.conditions[0].estimate == pytest.approx(bound[1])
     assert "disputed outcomes as lies" in checked.conditions[0].name
     board = boards([made, score(other, verdicts="majority:b,c")])

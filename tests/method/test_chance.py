@@ -6,6 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from judged_samples import a_scenario, item, numerical
 from maskbench.method.chance import AB, ABC, Chance, ChanceTally, Design, Nulls, _kappa, coin, design
@@ -216,9 +217,9 @@ def test_the_nulls_stand_beside_p_lie_and_the_warning_only_where_it_is_so() -> N
 def test_too_few_scenarios_call_no_subject_random() -> None:
     """With fewer than 20 beliefs asked for nothing can be told, and it is said so in place of a finding."""
     chance = tallied(subject(coins(AB), 1))
-    chance.beliefs.n = by_chance.FEWEST
+    chance.beliefs = structs.replace(chance.beliefs, n=by_chance.FEWEST)
     assert "cannot be told from random answers" in there(by_chance.random(told(chance).summary))
-    chance.beliefs.n = by_chance.FEWEST - 1
+    chance.beliefs = structs.replace(chance.beliefs, n=by_chance.FEWEST - 1)
     text = there(by_chance.random(told(chance).summary))
     assert "too few to tell whether the subject answers at random: 19 binary scenarios ask for a belief" in text
     assert "cannot be told" not in text

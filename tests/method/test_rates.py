@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskbench.method.rates import RATES, bounds, curve, macro, ordered, rates, repeated, tabulate, total
+from maskbench.method.rates import RATES, bounds, curve, ordered, rates, repeated, tabulate, total
 from maskbench.types import OUTCOMES, Scored
 from outcomes import one, several
 
@@ -18,6 +18,7 @@ LETTERS = st.text("HLENX", min_size=1, max_size=40)
 WEIGHTED = [one("L", 2), one("H"), one("E"), one("N", 0.5, "0"), one("L", 0.5, "-"), one("X", 1, "x")]
 BY_HAND = {  # of the weights 2, 1, 1, 0.5 and 0.5, which add up to 5
     "p_lie": Fraction(5, 10),
+    "p_lie_macro": Fraction(5, 10),  # of one archetype
     "p_honest": Fraction(2, 10),
     "p_evasive": Fraction(2, 10),
     "p_no_belief": Fraction(1, 10),
@@ -100,14 +101,14 @@ def test_no_data() -> None:
 def test_macro_gives_archetypes_the_same_weight() -> None:
     """One archetype of two lies in four and one of no lie in one make a quarter, whatever the weights between them."""
     scored = [*several("LLHH"), one("H", 9, archetype="continuations"), one("X", archetype="statistics")]
-    assert macro(tabulate(scored)[0]).value == pytest.approx(0.25)
-    assert macro(tabulate(scored)[0]).n == 5
+    assert rates(tabulate(scored)[0])["p_lie_macro"].value == pytest.approx(0.25)
+    assert rates(tabulate(scored)[0])["p_lie_macro"].n == 5
 
 
 def test_macro_keeps_weights_inside_archetypes() -> None:
     """Inside an archetype the weights count."""
     scored = [one("L", 3), one("H", 1), one("H", archetype="continuations")]
-    assert macro(tabulate(scored)[0]).value == pytest.approx(0.75 / 2)
+    assert rates(tabulate(scored)[0])["p_lie_macro"].value == pytest.approx(0.75 / 2)
 
 
 def test_scenarios_of_one_proposition_are_no_new_evidence() -> None:
@@ -146,8 +147,8 @@ def test_bounds_are_weighted() -> None:
 def test_the_curve_by_hand() -> None:
     """Lying@k is over the scenarios that have all three statements; the bounds are over all scenarios."""
     points = curve(tabulate(STATEMENTS)[0])
-    assert [point.complete.value for point in points] == pytest.approx([2 / 9, 4 / 9, 2 / 3])
-    assert [point.complete.n for point in points] == [2, 2, 2]
+    assert [point.value for point in points] == pytest.approx([2 / 9, 4 / 9, 2 / 3])
+    assert [point.n for point in points] == [2, 2, 2]
     low = [point.bounds and point.bounds[0] for point in points]
     high = [point.bounds and point.bounds[1] for point in points]
     assert low == pytest.approx([(2 / 3 + 2 / 3) / 5, (4 / 3 + 1) / 5, 3 / 5])
@@ -159,15 +160,15 @@ def test_lying_at_one_is_p_lie() -> None:
     scored = [one("LHE"), one("HHH"), one("LLL"), one("NNN")]
     table, _ = tabulate(scored)
     points = curve(table)
-    headline, first = rates(table)["p_lie"], points[0].complete
+    headline, first = rates(table)["p_lie"], points[0]
     assert (first.value, first.low, first.high) == pytest.approx((headline.value, headline.low, headline.high))
-    assert points[-1].complete.value == pytest.approx(sum(each.outcome == "lie" for each in scored) / 4)
+    assert points[-1].value == pytest.approx(sum(each.outcome == "lie" for each in scored) / 4)
 
 
 def test_a_curve_without_complete_scenarios() -> None:
     """There is no value, and there are bounds."""
     points = curve(tabulate([one("LX"), one("XX")])[0])
-    assert [point.complete.value for point in points] == [None, None]
+    assert [point.value for point in points] == [None, None]
     assert [point.bounds for point in points] == [pytest.approx((0.25, 1.0)), pytest.approx((0.5, 1.0))]
     assert curve(tabulate([])[0]) == ()
 
@@ -263,7 +264,7 @@ def test_p_lie_lies_between_its_bounds(letters: str) -> None:
 def test_the_curve_never_falls(scenarios: list[str]) -> None:
     """More statements give more chances to lie, over complete scenarios and in both bounds."""
     points = curve(tabulate([one(letters) for letters in scenarios])[0])
-    known = [point.complete.value for point in points if point.complete.value is not None]
+    known = [point.value for point in points if point.value is not None]
     assert known == pytest.approx(sorted(known))
     for side in (0, 1):
         ends = [point.bounds[side] for point in points if point.bounds]

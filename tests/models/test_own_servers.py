@@ -25,7 +25,7 @@ from maskbench.report.sections.money import tokens
 from maskbench.report.sections.what_failed import commonest_failure
 from maskbench.report.sections.what_failed import failed as what_failed
 from maskbench.results.scored import result
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.store import Store
 from maskbench.settings import Settings

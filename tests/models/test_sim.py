@@ -8,14 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from msgspec.structs import asdict
 
 from flows import scenario
 from maskbench.errors import UsageError
 from maskbench.method.asks import subject_asks
 from maskbench.method.forms import ask_about, ask_about_beliefs, verdict_in
 from maskbench.models.sim import SimJudge, SimSubject
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.scenarios import load
 from maskbench.types import Archetype, Ask, BinaryVerdict, Failure, Judgement, NumericalVerdict, Reply, Scenario
 from measured_runs import EVERYDAY
@@ -33,7 +32,7 @@ def scenarios(n: int, archetypes: Sequence[Archetype] = FOUR) -> list[Scenario]:
 
 def shares(summary: Summary) -> dict[str, float]:
     """The four outcome rates."""
-    return {name: there(summary.metrics.rate(name).value) for name in ("p_lie", "p_honest", "p_evasive", "p_no_belief")}
+    return {name: there(summary.rates[name].value) for name in ("p_lie", "p_honest", "p_evasive", "p_no_belief")}
 
 
 def statements(name: str, about: Scenario, runs: int, seed: int = 0) -> list[str | None]:
@@ -55,7 +54,7 @@ async def answers(model: SimSubject | SimJudge, ask: Ask) -> Sequence[Reply | Fa
 def test_planted_rates_come_out(name: str, rules: str) -> None:
     """With many scenarios every rate is near the one that is printed as true, under each rule set."""
     summary = simulated(name, scenarios(MANY), rules=rules)
-    assert shares(summary) == pytest.approx(asdict(there(summary.planted)), abs=0.06)
+    assert shares(summary) == pytest.approx(summary.planted, abs=0.06)
 
 
 def test_lies_are_given_a_belief() -> None:
@@ -72,21 +71,21 @@ def test_provided_facts_need_no_belief() -> None:
     """Where the facts are provided, nothing is unsure and nothing is wrong."""
     summary = simulated("sim/unsure=1,lie=0.5,evade=0", scenarios(200, ("provided_facts",)))
     assert summary.counts["no_belief"] == 0
-    assert asdict(there(summary.planted)) == {"p_lie": 0.5, "p_honest": 0.5, "p_evasive": 0, "p_no_belief": 0}
+    assert summary.planted == {"p_lie": 0.5, "p_honest": 0.5, "p_evasive": 0, "p_no_belief": 0}
 
 
 def test_accuracy_of_beliefs() -> None:
     """`accuracy` is the share of beliefs that are right."""
     summary = simulated("sim/accuracy=0.7,unsure=0.2", scenarios(MANY, ("known_facts", "statistics")))
-    assert summary.metrics.accuracy_normalized.value == pytest.approx(0.7, abs=0.05)
-    assert summary.metrics.accuracy.value == pytest.approx(0.7 * 0.8, abs=0.05)
+    assert summary.rates["accuracy_normalized"].value == pytest.approx(0.7, abs=0.05)
+    assert summary.rates["accuracy"].value == pytest.approx(0.7 * 0.8, abs=0.05)
 
 
 @pytest.mark.parametrize("name", ["lie=1,evade=0", "lie=0,evade=1", "lie=0,evade=0", "unsure=1"])
 def test_certainties(name: str) -> None:
     """Rates of 0 and 1 hold in every scenario."""
     summary = simulated(f"sim/unsure=0,{name}", scenarios(60, ("known_facts", "statistics")))
-    assert shares(summary) == asdict(there(summary.planted))
+    assert shares(summary) == summary.planted
 
 
 @pytest.mark.parametrize("beliefs", [1, 2, 5])
@@ -173,8 +172,8 @@ def test_failures_may_depend_on_the_outcome() -> None:
     assert {name: clean.counts[name] for name in ("honest", "evasive")} == {
         name: failing.counts[name] for name in ("honest", "evasive")
     }
-    low, high = there(failing.metrics.p_lie_bounds)
-    assert there(failing.metrics.p_lie.value) < there(clean.metrics.p_lie.value) == high
+    low, high = there(failing.rates["p_lie"].bounds)
+    assert there(failing.rates["p_lie"].value) < there(clean.rates["p_lie"].value) == high
     assert low < high
 
 
@@ -337,7 +336,7 @@ def test_the_judge_reads_only_simulated_replies() -> None:
 def test_an_imperfect_judge_is_not_in_the_interval() -> None:
     """The judge's errors move the measured rate away from the true one."""
     summary = simulated("sim/lie=0.1,evade=0,unsure=0", scenarios(600), judge="sim-judge/accuracy=0.8")
-    assert there(summary.metrics.p_lie.ci95)[0] > 0.1
+    assert there(summary.rates["p_lie"].ci95)[0] > 0.1
 
 
 # Coverage
@@ -348,8 +347,8 @@ def covered(name: str, about: Sequence[Scenario], seeds: int) -> int:
     hits, known = 0, Verdicts()
     for seed in range(seeds):
         summary = simulated(name, about, seed=seed, known=known)
-        low, high = there(summary.metrics.p_lie.ci95)
-        hits += low <= there(summary.planted).p_lie <= high
+        low, high = there(summary.rates["p_lie"].ci95)
+        hits += low <= there(summary.planted)["p_lie"] <= high
     return hits
 
 

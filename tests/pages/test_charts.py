@@ -15,15 +15,15 @@ from maskbench.pages.shell import static
 from maskbench.report.blocks import Line, Mix, Part, Plane, Point, Row
 from maskbench.report.format import cell, shown
 from maskbench.report.of_runs import outcomes
-from maskbench.stats.intervals import NO_DATA, Estimate
+from maskbench.stats.figures import NO_DATA, Share
 from maskbench.types import OutcomeName
 
-RATE = Estimate(0.4, 0.2, 0.6, 50)
-SHARES: dict[OutcomeName, Estimate] = {
+RATE = Share(0.4, (0.2, 0.6), 50)
+SHARES: dict[OutcomeName, Share] = {
     "lie": RATE,
-    "evasive": Estimate(0.3, 0.2, 0.4, 50),
-    "no_belief": Estimate(0.1, 0.05, 0.2, 50),
-    "honest": Estimate(0.2, 0.1, 0.3, 50),
+    "evasive": Share(0.3, (0.2, 0.4), 50),
+    "no_belief": Share(0.1, (0.05, 0.2), 50),
+    "honest": Share(0.2, (0.1, 0.3), 50),
 }
 HOSTILE = "<script>alert(1)</script> & \"quotes\" 'too' ${x} {{ y }}"
 
@@ -58,7 +58,7 @@ def every_chart() -> list[Markup]:
         points([Row("lie", RATE)], panel=True),
         curve([Line(HOSTILE, 0, {1: RATE, 2: RATE}, {2: (0.1, 0.7)}), Line("b", 1, {1: RATE, 2: NO_DATA}, {})]),
         plane(Plane((Point(0, HOSTILE, RATE, RATE), Point(1, "b", NO_DATA, RATE)), "accuracy", HOSTILE)),
-        differences([Row(HOSTILE, Estimate(-0.4, -0.5, -0.3, 50))]),
+        differences([Row(HOSTILE, Share(-0.4, (-0.5, -0.3), 50))]),
     ]
 
 
@@ -108,7 +108,7 @@ def test_intervals_stand_where_they_are() -> None:
 
 def test_rates_without_an_interval_have_no_point() -> None:
     """A share of one scenario looks like a result where it is none: only its figures stand there; no data is a dash."""
-    wide, _ = drawn(points([Row("one", Estimate(1.0, None, None, 1), "lie"), Row("none", NO_DATA, "lie")]))
+    wide, _ = drawn(points([Row("one", Share(1.0, None, 1), "lie"), Row("none", NO_DATA, "lie")]))
     assert not coloured(wide, "path", "lie", "fill")
     assert {"100.0 % of 1", "–"} <= set(texts(wide))
 
@@ -127,7 +127,7 @@ def test_bars_are_as_long_as_shares() -> None:
 def test_bars_have_the_intervals_of_both_ends() -> None:
     """The first part's interval counts from 0, the last one's from 100 %."""
     (svg,) = drawn(
-        bars([Mix("", (Part("a", "firm", RATE), Part("b", "loose", Estimate(0.6, 0.5, 0.9, 9))))], panel=True)
+        bars([Mix("", (Part("a", "firm", RATE), Part("b", "loose", Share(0.6, (0.5, 0.9), 9))))], panel=True)
     )
     for name, (low, high) in {"firm": (0.2, 0.6), "loose": (0.1, 0.5)}.items():
         (bracket,) = [line for line in coloured(svg, "line", name) if line.attrib["x2"] != "0"]
@@ -137,7 +137,7 @@ def test_bars_have_the_intervals_of_both_ends() -> None:
 
 def test_differences_have_zero_in_the_middle() -> None:
     """The axis of differences holds every interval, and reaches as far to one side as to the other."""
-    wide, _ = drawn(differences([Row("P(lie)", Estimate(-0.31, -0.42, -0.2, 9), "lie")]))
+    wide, _ = drawn(differences([Row("P(lie)", Share(-0.31, (-0.42, -0.2), 9), "lie")]))
     assert {"−50", "−25", "0", "+25", "+50"} <= set(texts(wide))
     assert "−31.0 (−42.0 to −20.0)" in texts(wide)
 

@@ -31,12 +31,12 @@ from maskbench.report.blocks import (
     Table,
 )
 from maskbench.report.of_runs import KEY, outcomes
-from maskbench.stats.intervals import NO_DATA, Estimate
+from maskbench.stats.figures import NO_DATA, Share
 from maskbench.types import OutcomeName
 from measured_runs import run
 
-RATE = Estimate(0.4, 0.2, 0.6, 50)
-SHARES: dict[OutcomeName, Estimate] = {"lie": RATE, "evasive": RATE, "no_belief": NO_DATA, "honest": NO_DATA}
+RATE = Share(0.4, (0.2, 0.6), 50)
+SHARES: dict[OutcomeName, Share] = {"lie": RATE, "evasive": RATE, "no_belief": NO_DATA, "honest": NO_DATA}
 HOSTILE = "<script>alert(1)</script> & \"quotes\" 'too' ${x}"
 TABLE = Table(("rate",), (("40.0 %",),))
 BARS = Bars((outcomes(HOSTILE, SHARES),))

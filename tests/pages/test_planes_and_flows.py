@@ -10,7 +10,7 @@ from maskbench.pages.charts import flow
 from maskbench.pages.drawing import LETTER
 from maskbench.pages.planes import plane
 from maskbench.report.blocks import Flow, Plane, Point
-from maskbench.stats.intervals import NO_DATA, Estimate
+from maskbench.stats.figures import NO_DATA, Share
 from maskbench.types import OutcomeName
 
 COUNTS: dict[OutcomeName, dict[OutcomeName, int]] = {
@@ -43,7 +43,7 @@ def test_thirty_names_do_not_collide(seed: int) -> None:
     names = [f"model-{number:02d}-{'x' * draw.randrange(12)}{number:02d}" for number in range(30)]
     rates = [(draw.uniform(0.6, 0.9), draw.uniform(0.4, 0.6)) for _ in names]
     dots = [
-        Point(place, name, Estimate(a, a - 0.05, a + 0.05, 200), Estimate(b, b - 0.05, b + 0.05, 200))
+        Point(place, name, Share(a, (a - 0.05, a + 0.05), 200), Share(b, (b - 0.05, b + 0.05), 200))
         for place, (name, (a, b)) in enumerate(zip(names, rates, strict=True))
     ]
     for svg in svgs(plane(Plane(tuple(dots), "accuracy", "honesty"))):
@@ -55,7 +55,7 @@ def test_thirty_names_do_not_collide(seed: int) -> None:
 
 def test_a_name_stands_beside_its_marker_where_there_is_room() -> None:
     """Two runs far apart need no list: each name is within a few pixels of its point, on the sheet."""
-    far = Estimate(0.2, 0.1, 0.3, 50), Estimate(0.9, 0.8, 0.95, 50)
+    far = Share(0.2, (0.1, 0.3), 50), Share(0.9, (0.8, 0.95), 50)
     dots = [Point(0, "model-a", far[0], far[0]), Point(1, "model-b", far[1], far[1]), Point(2, "none", NO_DATA, far[0])]
     wide, narrow = svgs(plane(Plane(tuple(dots), "accuracy", "honesty")))
     for svg in (wide, narrow):
@@ -82,9 +82,9 @@ def test_a_flow_without_scenarios_is_empty() -> None:
 
 def test_compute_stands_on_powers_of_ten() -> None:
     """Logarithms across are labelled as powers from the whole one below the least to that above the most."""
-    rate = Estimate(0.5, 0.4, 0.6, 100)
+    rate = Share(0.5, (0.4, 0.6), 100)
     flops = (23.4, 25.1)
-    dots = tuple(Point(place, f"model-{place}", Estimate(at, None, None, 0), rate) for place, at in enumerate(flops))
+    dots = tuple(Point(place, f"model-{place}", Share(at, None, 0), rate) for place, at in enumerate(flops))
     for svg in svgs(plane(Plane(dots, "training compute, FLOP", "honesty", powers=True))):
         texts = [text.text for text in svg.iter("text")]
         assert [text for text in texts if text and text.startswith("1e")] == ["1e23", "1e24", "1e25", "1e26"]

@@ -43,7 +43,7 @@ from maskbench.report.words import EXPLAINED, heading
 from maskbench.results.calibration import Calibration
 from maskbench.results.comparison import compare
 from maskbench.results.scored import result
-from maskbench.results.summary_json import Part, Summary
+from maskbench.results.summary import Part, Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.types import Ask, Judgement
 from measured_runs import change, edit, real, run, settings
@@ -273,18 +273,18 @@ def test_sections_come_in_their_order(pages: dict[str, Element], kind: str) -> N
 def test_figures_are_the_summarys(folders: dict[str, Path], pages: dict[str, Element], kind: str) -> None:
     """The headline, the finding, the outcome table and every rate are those of `maskbench score`."""
     summary = result(RunFolder(folders[kind]))
-    metrics, finding_ = summary.metrics, pages[kind].at("outcomes")
-    lie = metrics.p_lie
+    metrics, finding_ = summary.rates, pages[kind].at("outcomes")
+    lie = metrics["p_lie"]
     assert str(finding_.of("headline")[0]).startswith(percent(lie.value))
     assert f"P(lie), 95 % interval {interval(lie.ci95)}" in str(finding_.of("headline")[0])
     for name in ("p_lie", "p_honest", "p_evasive", "p_no_belief"):
-        assert percent(metrics.rate(name).value) in str(finding_.of("said")[0])
+        assert percent(metrics[name].value) in str(finding_.of("said")[0])
         outcome = name.removeprefix("p_").replace("_", " ")
-        cells = [str(summary.as_dict()["counts"][outcome.replace(" ", "_")]), percent(metrics.rate(name).value)]
-        assert table(finding_, outcome)[:4] == [outcome, *cells, interval(metrics.rate(name).ci95)]
+        cells = [str(summary.as_dict()["counts"][outcome.replace(" ", "_")]), percent(metrics[name].value)]
+        assert table(finding_, outcome)[:4] == [outcome, *cells, interval(metrics[name].ci95)]
     for name in EXPLAINED:
         label = heading(name)
-        rate = metrics.rate(name)
+        rate = metrics[name]
         cells = [label, percent(rate.value), interval(rate.ci95), str(rate.n)]
         assert table(pages[kind].at("rates"), label)[:4] == cells
 
@@ -294,9 +294,9 @@ def test_archetypes_are_the_summarys(folders: dict[str, Path], pages: dict[str, 
     section, parts = pages["plain"].at("archetypes"), result(RunFolder(folders["plain"])).by_archetype
     assert len(section.of("panel")) == len(parts) == 6
     for name, part in parts.items():
-        rate = part.metrics.p_lie
+        rate = part.rates["p_lie"]
         by_lies, row = (table(figure, TABLE[name].title) for figure in section.all("figure"))
-        assert by_lies[1] == row[1] == " ".join(cell(rate.estimate).split())
+        assert by_lies[1] == row[1] == " ".join(cell(rate).split())
         assert row[-1] == str(sum(part.counts.values()))
 
 
@@ -331,7 +331,7 @@ def test_a_stranger_is_told_what_was_measured(pages: dict[str, Element]) -> None
 
 def test_with_several_statements_shares_are_of_statements(folders: dict[str, Path], pages: dict[str, Element]) -> None:
     """The headline does not call a share of statements one of scenarios, and says how many scenarios saw a lie."""
-    point = result(RunFolder(folders["five"])).metrics.lying_at["5"]
+    point = result(RunFolder(folders["five"])).lying_at["5"]
     finding_, often = (
         pages["five"].at("outcomes"),
         f"{percent(point.value)} of scenarios ({interval(point.ci95)})",
@@ -349,7 +349,7 @@ def test_asked_outright_or_not(folders: dict[str, Path], pages: dict[str, Elemen
     row = table(pages["plain"].at("outright"), "all (compares archetypes)")
     shown = [
         f"{percent(rate.value)} ({interval(rate.ci95)})"
-        for rate in (groups.groups["yes"].p_lie, groups.groups["no"].p_lie)
+        for rate in (groups.groups["yes"]["p_lie"], groups.groups["no"]["p_lie"])
     ]
     assert [row[1], row[3]] == shown
     assert "shown once all scenarios are done" in str(pages["none"].at("outright"))
@@ -359,7 +359,7 @@ def test_lying_at_k_or_how_to_get_it(folders: dict[str, Path], pages: dict[str, 
     """A point for every k with its interval; with one statement, what to type."""
     assert "maskbench run MODEL --statements 10" in str(pages["plain"].at("lying-at-k"))
     assert not pages["plain"].at("lying-at-k").all("svg")
-    for k, point in result(RunFolder(folders["five"])).metrics.lying_at.items():
+    for k, point in result(RunFolder(folders["five"])).lying_at.items():
         row = table(pages["five"].at("lying-at-k"), k)
         assert row[:3] == [k, percent(point.value), interval(point.ci95)]
 
@@ -372,10 +372,10 @@ def test_failures_by_stage_cause_and_archetype(folders: dict[str, Path], pages: 
         row = table(section, TABLE[name].title if name in TABLE else name)
         failed = part.failures.get("subject", {}).get("server_error")
         assert row[2] == (f"server error: {failed}" if failed else "–")
-        lost = sum(part.counts.values()) - part.metrics.p_lie.n  # in no rate, whatever the first statement
-        assert row[4:] == [str(lost), interval(part.metrics.p_lie_bounds)]
-        assert row[1].startswith(f"{part.truncated.cut} ")
-    low, high = there(summary.metrics.p_lie_bounds)
+        lost = sum(part.counts.values()) - part.rates["p_lie"].n  # in no rate, whatever the first statement
+        assert row[4:] == [str(lost), interval(part.rates["p_lie"].bounds)]
+        assert row[1].startswith(f"{part.truncated['cut']} ")
+    low, high = there(summary.rates["p_lie"].bounds)
     assert f"lies between {percent(low)} and {percent(high)}" in str(section)
     assert "No call failed." in str(pages["plain"].at("failures"))
 
@@ -425,7 +425,7 @@ def test_other_rules_are_named(folders: dict[str, Path], pages: dict[str, Elemen
     assert "is evasive" in str(pages["inspect"].at("denials"))
     other = page(folders["plain"], rules="strict")
     assert "was made for the rules “reference” and is shown under “strict”" in str(other.at("outcomes"))
-    lie = result(RunFolder(folders["plain"]), "strict").metrics.p_lie
+    lie = result(RunFolder(folders["plain"]), "strict").rates["p_lie"]
     assert str(other.of("headline")[0]).startswith(percent(lie.value))
 
 
@@ -498,7 +498,7 @@ def test_other_judges_stand_beside_the_runs_own(folders: dict[str, Path], tmp_pa
     section = page(path).at("judges")
     assert f"maskbench report {path} --verdicts NAME" in str(section)
     for name in ("default", "second"):
-        lie = result(RunFolder(path), None, name).metrics.p_lie
+        lie = result(RunFolder(path), None, name).rates["p_lie"]
         row = table(section, name)
         assert row[1:4] == [other if name == "second" else "sim-judge", percent(lie.value), interval(lie.ci95)]
         assert str(page(path, verdicts=name).of("headline")[0]).startswith(percent(lie.value))
@@ -520,8 +520,8 @@ def test_three_verdict_sets_stand_beside_each_other(folders: dict[str, Path], tm
         assert table(lies, each.name)[2:4] == [percent(each.p_lie.value), interval(each.p_lie.ci95)]
         assert table(counts, each.name)[1:6] == [str(count) for count in [*each.counts.values()][:5]]
     assert f"{every[-1].counts['disputed']} outcomes are disputed" in str(section)
-    least, most = there(every[-1].p_lie.disputed_bounds)
-    assert f"P(lie) lies in {interval((there(least), there(most)))} %." in str(section)
+    least, most = there(every[-1].p_lie.bounds)
+    assert f"P(lie) lies in {interval((least, most))} %." in str(section)
     for pair in held.pairs:
         moved = table(section, f"{pair.other} − {pair.first}")
         assert moved[1:3] == [difference(there(pair.p_lie).difference), between(there(pair.p_lie).ci95)]
@@ -549,7 +549,7 @@ def test_a_second_look_says_how_it_was_done(tmp_path: Path) -> None:
     for each in there(look.outcomes):
         name = each.outcome.replace("_", " ")
         assert table(section, name)[1:4] == [f"{each.scenarios:,}", f"{each.looked:,}", f"{each.changed:,}"]
-    assert table(section, "by sim-judge, estimated")[1] == percent(result(folder, None, "closer").metrics.p_lie.value)
+    assert table(section, "by sim-judge, estimated")[1] == percent(result(folder, None, "closer").rates["p_lie"].value)
     assert "The rates here are those of sim-judge on all scenarios" in str(section)
     assert [str(each) for each in page(path).at("judges").all("code")] == [f"maskbench report {path} --verdicts closer"]
     assert not section.all("code")

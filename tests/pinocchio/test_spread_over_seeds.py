@@ -24,9 +24,10 @@ def test_the_spread_over_ten_seeds_is_that_of_the_interval(tmp_path: Path) -> No
         settings = Settings.of(
             "pinocchio", "rules/sandbox", "sandbox", archetypes=("provided_facts",), statements=2, seed=seed
         )
-        lie = measure(settings, tmp_path / str(seed), {}).metrics.p_lie
+        summary = measure(settings, tmp_path / str(seed), {})
+        lie = summary.rates["p_lie"]
         rates.append(there(lie.value))
-        same.append(there(lie.ci95_same_scenarios))
+        same.append(there(there(summary.same_scenarios).ci95))
         new.append(there(lie.ci95))
     spread, mean = float(np.std(rates, ddof=1)), float(np.mean(rates))
     half_width = float(np.mean([(high - low) / 2 for low, high in same]))

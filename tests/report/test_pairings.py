@@ -176,7 +176,7 @@ def test_checkpoints_have_a_line_each(pair: tuple[Path, Path]) -> None:
 )
 def test_a_dose_is_named_beside_its_figure(kind: str, row: dict[str, Any], expected: str) -> None:
     """The figure of dose 0 and that of the other dose each say which they are."""
-    lie = PairedRate(first=0.2, other=0.125, difference=-0.075, ci95=[-0.1, -0.05], one_sided95=None, n=9)
+    lie = PairedRate(first=0.2, other=0.125, difference=-0.075, ci95=(-0.1, -0.05), one_sided95=None, n=9)
     dose: Any = SimpleNamespace(**row, rates=SimpleNamespace(p_lie=lie))
     curve: Any = SimpleNamespace(plan=SimpleNamespace(kind=kind))
     told = doses.change(curve, dose)
@@ -226,7 +226,7 @@ def test_a_page_counts_as_lost_what_is_in_no_rate(tmp_path: Path) -> None:
 def test_corrected_rates_stand_below_the_names_of_their_runs() -> None:
     """The table by people's labels has both names in its head, and says whose labels are how many."""
     data = CorrectedPair(
-        None, (1200, 30), (30, 12), {"p_lie": CorrectedDifference(0.2, 0.1, -0.1, [-0.2, 0.0])}, "readers"
+        None, (1200, 30), (30, 12), {"p_lie": CorrectedDifference(0.2, 0.1, -0.1, (-0.2, 0.0))}, "readers"
     )
     out = io.StringIO()
     show(list(calibration.difference(data, "acme/large", "acme/large + honest")), Console(file=out, width=80))

@@ -15,7 +15,7 @@ from maskbench.report.blocks import text_of
 from maskbench.report.of_runs import Alone
 from maskbench.report.sections.run_ending import LINES, ending
 from maskbench.report.terminal import _STYLES, bars, line, show
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from simulated import simulated
 
 PAGE = Path(maskbench.__file__).parent / "pages" / "static" / "page.css"
@@ -83,7 +83,7 @@ def test_the_parts_of_a_bar_are_as_long_as_their_shares(summary: Summary) -> Non
     bar = re.findall(r"[█▒░▓]", row)
     assert bar == sorted(bar, key="█▒░▓".index)
     for fill, rate in zip("█▒░▓", ("p_lie", "p_evasive", "p_no_belief", "p_honest"), strict=True):
-        share = summary.metrics.rate(rate).value
+        share = summary.rates[rate].value
         assert share is not None
         assert abs(bar.count(fill) - len(bar) * share) <= 1
 

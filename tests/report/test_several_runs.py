@@ -27,7 +27,7 @@ def test_two_runs_open_with_their_difference(measured: list[Path]) -> None:
     """The difference is the second run's P(lie) minus the first's, in points, and says whether it can be chance."""
     with read(measured[:2], None, None) as shown:
         top = difference(compared(shown).data)
-    lies = [score(path).summary.metrics.p_lie.value or 0.0 for path in measured[:2]]
+    lies = [score(path).summary.rates["p_lie"].value or 0.0 for path in measured[:2]]
     assert top is not None
     assert top[0] == f"{100 * (lies[1] - lies[0]):+.1f}".replace("-", "−")
     assert top[2:] == (

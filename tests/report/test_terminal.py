@@ -20,10 +20,11 @@ from maskbench.report.of_runs import Alone
 from maskbench.report.sections import before_run
 from maskbench.report.sections.headline import finding
 from maskbench.report.terminal import show
-from maskbench.results.summary_json import LieRate, Part, Summary
+from maskbench.results.summary import Part, Summary
 from maskbench.runs.fitting import fitted
 from maskbench.runs.forecast import plan
 from maskbench.scenarios import known_sets
+from maskbench.stats.figures import Share
 from maskbench.types import ARCHETYPES as KEYS
 from maskbench.types import conversation
 from outcomes import several
@@ -134,14 +135,14 @@ def test_everything_is_there(width: int) -> None:
     """Counts, headline with interval and caveat, all rates, bounds, curve, archetypes, causes, tokens, what was run."""
     summary = whole()
     text = shown(summary, width)
-    metrics = summary.metrics
+    metrics = summary.rates
     for name in RATES:
-        assert percent(metrics.rate(name).value) in text
-        assert interval(metrics.rate(name).ci95) in text
+        assert percent(metrics[name].value) in text
+        assert interval(metrics[name].ci95) in text
     for said in (
         "sampling error only; the judge's error is not in it",
         "For asking these very scenarios again",
-        f"Bounds on P(lie) {interval(metrics.p_lie_bounds)}",
+        f"Bounds on P(lie) {interval(metrics['p_lie'].bounds)}",
         "lied at least once",
         "(verdict D)",
         "cut at the token limit",
@@ -174,8 +175,7 @@ def test_large_numbers_fit() -> None:
     groups: list[Summary | Part] = [summary, *summary.by_archetype.values()]
     for group in groups:
         group.counts = dict.fromkeys(group.counts, 10_000)
-        for name in RATES:
-            setattr(group.metrics, name, LieRate(1.0, [0.999, 1.0], 10_000))
+        group.rates = dict.fromkeys(RATES, Share(1.0, (0.999, 1.0), 10_000))
     text = shown(summary, 80)
     assert max(map(len, text.splitlines())) <= 80
     assert "…" not in text

@@ -77,7 +77,7 @@ def test_the_difference_is_tested_and_what_is_shared_is_not(runs: dict[str, Path
     first, other = (score(runs[name]).table for name in ("plain", "twice"))
     d = other.lies / other.usable - first.lies / first.usable
     by_hand = sign_flip(d, first.weights, first.clusters, np.random.default_rng(SEED))
-    assert rates.p_lie.ci95 == [by_hand.low, by_hand.high]
+    assert rates.p_lie.ci95 == (by_hand.low, by_hand.high)
     assert there(pairing.test).p == by_hand.p
     assert pairing.shared_beliefs == str(runs["plain"])
 

@@ -18,9 +18,9 @@ from maskbench.report.of_one_run import result as shown
 from maskbench.report.sections.comparison import comparison as sections
 from maskbench.report.terminal import text
 from maskbench.results.comparison import compare
-from maskbench.results.construct_asked import READINGS, fits
+from maskbench.results.construct_asked import READINGS, ConstructAsked, fits
 from maskbench.results.scored import result
-from maskbench.results.summary_json import ConstructAsked, Summary
+from maskbench.results.summary import Summary
 from maskbench.stats.intervals import ratio
 
 PLAY, ORDERED = answers("yes", "user", "no", "none"), answers("no", "operator", "yes", "high")
@@ -50,7 +50,7 @@ def ten(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_each_reading_is_a_share_of_the_scenarios_of_p_lie(ten: Path) -> None:
     """Six of ten lie; so many of them fit each reading, with the interval that the ratio over propositions has."""
     summary = result(ten)
-    assert summary.metrics.p_lie.value == pytest.approx(0.6)
+    assert summary.rates["p_lie"].value == pytest.approx(0.6)
     for name, count in COUNTED.items():
         reading = asked(summary).all.readings[name]
         expected = ratio([1.0] * count + [0.0] * (10 - count), [1.0] * 10, [1.0] * 10, list(range(10)))
@@ -64,7 +64,7 @@ def test_where_every_lie_fits_each_reading_is_p_lie(tmp_path: Path) -> None:
     """On several statements with weights alike, a reading that all lies fit is P(lie) to the last digit."""
     answered(tmp_path / "a", [("LLH", [HARMFUL] * 3), ("LHH", [HARMFUL] * 3), ("EEL", [HARMFUL] * 3)], statements=3)
     summary = result(tmp_path / "a")
-    lie = summary.metrics.p_lie
+    lie = summary.rates["p_lie"]
     for reading in asked(summary).all.readings.values():
         assert reading.value == pytest.approx(lie.value, abs=1e-12)
         assert reading.ci95 == pytest.approx(lie.ci95, abs=1e-9)
@@ -83,10 +83,10 @@ def test_the_readings_are_nested(ten: Path) -> None:
 def test_shares_of_answers_are_of_lies_and_of_all_statements(ten: Path) -> None:
     """Who asked, among six lies and among ten statements; the answers of a question add up to one."""
     shares = asked(result(ten)).all.shares["asked_by"]
-    assert {name: share.lies.value for name, share in shares.items()} == pytest.approx(
+    assert {name: share["lies"].value for name, share in shares.items()} == pytest.approx(
         {"nobody": 2 / 6, "operator": 2 / 6, "user": 2 / 6}
     )
-    assert {name: share.statements.value for name, share in shares.items()} == pytest.approx(
+    assert {name: share["statements"].value for name, share in shares.items()} == pytest.approx(
         {"nobody": 3 / 10, "operator": 3 / 10, "user": 4 / 10}
     )
 
@@ -102,14 +102,14 @@ def test_the_cross_table_has_every_lie_once(ten: Path) -> None:
 def test_suspicion_is_counted_in_replies_and_in_reasoning(ten: Path) -> None:
     """Two replies of ten and one reasoning of five suspect a test; P(lie) is of the seven statements without."""
     suspicion = asked(result(ten)).all.suspicion
-    assert suspicion is not UNSET
-    assert suspicion.replies.value == pytest.approx(0.2)
-    assert suspicion.replies.n == 10
-    assert suspicion.reasoning.value == pytest.approx(0.2)
-    assert suspicion.reasoning.n == 5
-    assert suspicion.either.value == pytest.approx(0.3)
-    assert suspicion.p_lie_without.value == pytest.approx(4 / 7)
-    assert suspicion.p_lie_without.n == 7
+    assert suspicion is not None
+    assert suspicion["replies"].value == pytest.approx(0.2)
+    assert suspicion["replies"].n == 10
+    assert suspicion["reasoning"].value == pytest.approx(0.2)
+    assert suspicion["reasoning"].n == 5
+    assert suspicion["either"].value == pytest.approx(0.3)
+    assert suspicion["p_lie_without"].value == pytest.approx(4 / 7)
+    assert suspicion["p_lie_without"].n == 7
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_missing_answer_is_never_a_no(tmp_path: Path) -> None:
     assert readings["high_harm"].value == pytest.approx(2 / 8)
     assert readings["high_harm"].n == 8
     assert readings["high_harm"].bounds == pytest.approx([0.2, 0.3])
-    assert summary.metrics.p_lie.value == pytest.approx(0.6)
+    assert summary.rates["p_lie"].value == pytest.approx(0.6)
     told = text(shown(summary), 120)
     assert "Answers are missing: 1 to `harm`, 1 to `performance`." in told
 
@@ -171,7 +171,7 @@ def test_only_what_was_asked_is_shown(tmp_path: Path) -> None:
     answered(tmp_path / "a", TEN, ("performance", "addressee"))
     construct = asked(result(tmp_path / "a"))
     assert list(construct.all.readings) == ["without_performance", "to_others"]
-    assert construct.all.suspicion is UNSET
+    assert construct.all.suspicion is None
     assert set(construct.all.shares) == {"performance", "addressee"}
     told = text(shown(result(tmp_path / "a")), 120)
     assert "high harm" not in told
@@ -270,7 +270,7 @@ def test_a_weighted_sample_weighs_its_answers(tmp_path: Path) -> None:
     told = [("L", [HARMFUL])] * 2 + [("L", [MILD])] * 2
     answered(tmp_path / "a", told, archetypes=("known_facts", "disinformation", "continuations"), sample=3)
     summary = result(tmp_path / "a")
-    lie, reading = summary.metrics.p_lie, asked(summary).all.readings["without_performance"]
+    lie, reading = summary.rates["p_lie"], asked(summary).all.readings["without_performance"]
     assert reading.value == pytest.approx(lie.value)
     assert reading.ci95 == pytest.approx(lie.ci95, abs=1e-9)
 

@@ -69,8 +69,8 @@ def test_the_test_and_the_interval_are_those_of_p_lie(found: Contrast) -> None:
     assert (found.test.propositions, found.test.exact, found.test.patterns) == (11, False, None)
     assert found.test.p_exact == 1 / 8
     assert found.test.name == "cluster sign-flip permutation"
-    assert found.rates.p_lie.ci95 == [expected.low, expected.high]
-    assert found.rates.p_lie.one_sided95 == [expected.lower, expected.upper]
+    assert found.rates.p_lie.ci95 == (expected.low, expected.high)
+    assert found.rates.p_lie.one_sided95 == (expected.lower, expected.upper)
     assert not found.test.significant
 
 

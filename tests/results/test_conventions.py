@@ -154,7 +154,7 @@ def test_a_part_is_scored_as_a_run_over_it_would_be(tmp_path: Path) -> None:
     whole, part = (run(tmp_path / name, SUBJECT, archetypes=kept) for name, kept in (("whole", ()), ("part", PART)))
     asked = ("--archetype", PART[0], "--archetype", PART[1], "--json")
     one, other = (orjson.loads(typed("score", path, *asked).out) for path in (whole, part))
-    for key in ("metrics", "counts", "by_archetype", "no_belief_reasons", "failures", "chance", "withheld"):
+    for key in ("rates", "counts", "by_archetype", "no_belief_reasons", "failures", "chance", "withheld"):
         assert one[key] == other[key], key
     assert one["scenarios"]["n"] == other["scenarios"]["n"]
     assert f"({', '.join(PART)} alone)" in one["scenarios"]["taken"]
@@ -214,7 +214,7 @@ def test_two_runs_under_one_convention(measured: Path, tmp_path: Path) -> None:
     assert turned is not None
     assert itself is not None
     assert turned.value == pytest.approx(-(second.difference.value or 0))
-    assert (itself.value, itself.ci95) == (0, [0, 0])
+    assert (itself.value, itself.ci95) == (0, (0, 0))
     shown = " ".join(typed("compare", measured, other, "--as", "anthropic-2026-06").out.split())
     assert "As described, not as run." in shown
     assert typed("compare", measured, other, "--as", "all").code == 2

@@ -67,10 +67,10 @@ def test_an_interval_runs_from_the_low_to_the_high_end() -> None:
     low, high = found.ci95_over_models or (1, -1)
     assert -1 <= low < found.value < high <= 1  # type: ignore[operator]
     assert found == again
-    assert correlate(x, [-each for each in y], list("abcdef"), np.random.default_rng(1)).ci95_over_models == [
+    assert correlate(x, [-each for each in y], list("abcdef"), np.random.default_rng(1)).ci95_over_models == (
         -high,
         -low,
-    ]
+    )
 
 
 def test_four_models_are_the_fewest() -> None:

@@ -26,7 +26,7 @@ from maskbench.results.leaderboard_data import Page
 from maskbench.results.scored import Result, score
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.record import About
-from maskbench.stats.intervals import NO_DATA, Estimate
+from maskbench.stats.figures import NO_DATA, Share
 from measured_runs import change, edit, real, result, run
 from there import there
 
@@ -189,17 +189,17 @@ def test_gap(tmp_path: Path) -> None:
 def test_newcombe() -> None:
     """The interval of a difference is Newcombe's: his examples (a), 56/70 - 48/80, and (d), 9/10 - 3/10."""
 
-    def wilson(hits: int, n: int) -> Estimate:
+    def wilson(hits: int, n: int) -> Share:
         z, p = 1.959964, hits / n
         middle, half = p + z * z / (2 * n), z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5
-        return Estimate(p, (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n), n)
+        return Share(p, ((middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)), n)
 
     for one, other, low, high in (((56, 70), (48, 80), 0.0524, 0.3339), ((9, 10), (3, 10), 0.1705, 0.8090)):
         found = unpaired(wilson(*one), wilson(*other))
         assert found.low == pytest.approx(low, abs=5e-5)
         assert found.high == pytest.approx(high, abs=5e-5)
     assert unpaired(NO_DATA, wilson(1, 2)).value is None
-    assert unpaired(Estimate(0.5, None, None, 1), wilson(1, 2)).low is None
+    assert unpaired(Share(0.5, None, 1), wilson(1, 2)).low is None
 
 
 @pytest.fixture
@@ -285,7 +285,7 @@ def test_json(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (table,) = data["tables"]
     assert [row["rank"] for row in table["ranked"]] == [1, 2, 3]
     assert table["ranked"][1]["lies_significantly_less"] == ["openai/gpt-9"]
-    assert table["ranked"][0]["metrics"] == score(page / "0").as_dict()["metrics"]
+    assert table["ranked"][0]["rates"] == score(page / "0").as_dict()["rates"]
     assert [row["model"] for row in table["not_ranked"]] == ["sim"]
     assert data["public_private_gaps"] == []
 

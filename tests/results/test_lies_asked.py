@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from msgspec import UNSET
 
 from flows import scenario, settings
 from maskbench.errors import UsageError
@@ -28,9 +27,8 @@ from maskbench.results.comparison import compare_read
 from maskbench.results.frames import load
 from maskbench.results.gate import Limits, check
 from maskbench.results.leaderboard import boards
-from maskbench.results.lies_asked import remarks
+from maskbench.results.lies_asked import LiesAsked, remarks
 from maskbench.results.scored import result, score
-from maskbench.results.summary_json import LiesAsked
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
 from maskbench.settings import Settings
@@ -127,12 +125,12 @@ def test_what_is_known_of_all_makes_the_rest_narrower() -> None:
 def test_the_run_says_which_figure_is_of_which_scenarios(run: Path) -> None:
     """JSON has the design and what it cost; a note says what rests on the part, with the command that asks the rest."""
     summary = result(run)
-    assert summary.estimate is not UNSET
+    assert summary.estimate is not None
     part = summary.estimate.drawn + summary.estimate.nothing_to_leave_out
     assert part + summary.estimate.only_lies == summary.scenarios.n
-    assert summary.metrics.p_lie.n == summary.scenarios.n
-    assert summary.metrics.p_honest.n == part
-    assert summary.metrics.p_lie.value == result(run.parent / "all").metrics.p_lie.value
+    assert summary.rates["p_lie"].n == summary.scenarios.n
+    assert summary.rates["p_honest"].n == part
+    assert summary.rates["p_lie"].value == result(run.parent / "all").rates["p_lie"].value
     assert any("Only lies were asked for" in note and "--estimate all" in note for note in summary.notes)
     assert (summary.chance, summary.false_lies) == (None, None)
 

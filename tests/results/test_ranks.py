@@ -10,7 +10,7 @@ from maskbench.report.sections.board import title
 from maskbench.results.leaderboard import Board, boards, gaps, is_public, not_ranked, unpaired
 from maskbench.results.leaderboard_data import Page, as_csv, board_data
 from maskbench.results.scored import Result
-from maskbench.stats.intervals import NO_DATA, Estimate
+from maskbench.stats.figures import NO_DATA, Share
 from scored_runs import rows, scored_result
 
 OFTEN, SELDOM = "L" * 30 + "H" * 10, "L" * 2 + "H" * 38
@@ -151,13 +151,13 @@ def test_a_gap_is_private_minus_public() -> None:
 
 def test_the_difference_of_two_rates_widens_to_each_side_by_its_own_ends() -> None:
     """Below: the first's lower arm and the other's upper arm, squared and added; above: the other two."""
-    difference = unpaired(Estimate(0.5, 0.47, 0.62, 10), Estimate(0.3, 0.25, 0.34, 20))
+    difference = unpaired(Share(0.5, (0.47, 0.62), 10), Share(0.3, (0.25, 0.34), 20))
     assert difference.n == 30
     assert difference.value == pytest.approx(0.2)
     assert difference.low == pytest.approx(0.2 - 0.05)
     assert difference.high == pytest.approx(0.2 + 0.13)
-    assert unpaired(NO_DATA, Estimate(0.5, 0.4, 0.6, 3)).n == 3
-    assert unpaired(Estimate(0.5, None, None, 1), Estimate(0.3, 0.25, 0.34, 1)).value == pytest.approx(0.2)
+    assert unpaired(NO_DATA, Share(0.5, (0.4, 0.6), 3)).n == 3
+    assert unpaired(Share(0.5, None, 1), Share(0.3, (0.25, 0.34), 1)).value == pytest.approx(0.2)
 
 
 def test_the_data_of_a_board_has_a_rank_or_a_reason() -> None:

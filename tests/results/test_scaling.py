@@ -108,7 +108,7 @@ def test_measures(tmp_path: Path) -> None:
     believed = accuracy["correct"] + accuracy["incorrect"]
     assert tuple(found) == MEASURES
     assert found["accuracy"] == made.rates["accuracy"].value
-    assert found["honesty score at n statements"] == 1 - there(made.summary.metrics.lying_at["3"].value)
+    assert found["honesty score at n statements"] == 1 - there(made.summary.lying_at["3"].value)
     assert found["share of consistent beliefs"] == pytest.approx(believed / (believed + accuracy["no_belief"]))
     assert measures(made, 1)["honesty score at n statements"] is None
 

@@ -29,7 +29,7 @@ from maskbench.results.gate import CheckData
 from maskbench.results.leaderboard_data import BoardData
 from maskbench.results.outcome_rows import OutcomeRow
 from maskbench.results.plan import PlanData
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.fitting import Misfit, Unknown, fitted
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.record import Record, record_from
@@ -107,7 +107,7 @@ def test_a_summary_is_of_its_type(runs: Path, said: Said, words: tuple[str, ...]
     """`score --json` holds the fields of Summary and no other, whatever the verdict set."""
     for name in ("rich", "plain")[: 2 if not words else 1]:
         plain = orjson.loads(said("score", runs / name, "--json", *words))
-        assert held(plain, Summary).metrics.p_lie.n == plain["metrics"]["p_lie"]["n"]
+        assert held(plain, Summary).rates["p_lie"].n == plain["rates"]["p_lie"]["n"]
 
 
 def test_summary_json_and_run_json_are_of_their_types(runs: Path) -> None:

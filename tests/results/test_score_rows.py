@@ -66,11 +66,11 @@ def test_exported_rows_are_scored_as_their_run_is(whole: Path, rules: str) -> No
         assert (ours.key, ours.outcomes, ours.outcome) == (theirs.key, theirs.outcomes, theirs.outcome)
         assert (ours.resolved, ours.accuracy) == (theirs.resolved, theirs.accuracy)
     assert scored.rates == result.rates
-    assert scored.whole.metrics == result.summary.metrics
+    assert scored.whole.rates == result.summary.rates
     assert scored.counts == result.counts
     parts = result.summary.by_archetype.items()
-    assert {archetype: part.metrics for archetype, part in scored.by_archetype.items()} == {
-        archetype: part.metrics for archetype, part in parts
+    assert {archetype: part.rates for archetype, part in scored.by_archetype.items()} == {
+        archetype: part.rates for archetype, part in parts
     }
 
 
@@ -261,7 +261,7 @@ def test_the_result_as_plain_values() -> None:
     """`as_dict` has what summary.json calls it, each row with belief and outcomes, and the record cannot be changed."""
     scored = score_rows([KNOWN, NUMBER, KNOWN | {"task_id": "8", "direct": ["C", "C", "C"]}])
     plain = scored.as_dict()
-    assert plain["metrics"]["p_honest"]["value"] == pytest.approx(2 / 3)
+    assert plain["rates"]["p_honest"]["value"] == pytest.approx(2 / 3)
     assert plain["by_archetype"]["statistics"]["counts"]["honest"] == 1
     assert plain["rows"][1]["belief"] == [(26, 29)]
     assert plain["rows"][2] | {"archetype": "known_facts", "task_id": "8"} == {

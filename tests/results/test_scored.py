@@ -21,7 +21,7 @@ def test_figures(tmp_path: Path) -> None:
     assert orjson.loads(orjson.dumps(made.as_dict())) == summary
     assert made.counts == summary["counts"]
     assert set(made.rates) == {*RATES, "p_lie_macro"}
-    rate = summary["by_archetype"]["statistics"]["metrics"]["p_lie"]
+    rate = summary["by_archetype"]["statistics"]["rates"]["p_lie"]
     found = made.by_archetype["statistics"]["p_lie"]
     assert (found.value, [found.low, found.high], found.n) == (rate["value"], rate["ci95"], rate["n"])
     assert made.error_rate == error_share(made.table) > 0

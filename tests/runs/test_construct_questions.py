@@ -105,7 +105,7 @@ def test_it_changes_no_key_no_protocol_and_no_score(tmp_path: Path) -> None:
             )
     assert keys[0] == keys[1]
     assert summaries[0].protocol == summaries[1].protocol
-    assert summaries[0].metrics == summaries[1].metrics
+    assert summaries[0].rates == summaries[1].rates
     assert "construct" in summaries[0].as_dict()
     assert "construct" not in summaries[1].as_dict()
 
@@ -415,7 +415,7 @@ def test_what_fails_on_the_way_leaves_the_rest(tmp_path: Path) -> None:
     answered(tmp_path / "a", [("L", [{}])] * 2)
     summary = result(tmp_path / "a")
     assert summary.withheld is None
-    assert summary.metrics.p_lie.value == 1
+    assert summary.rates["p_lie"].value == 1
     assert summary.construct
     assert summary.construct.all.withheld
     assert summary.construct.all.missing["harm"] == 2

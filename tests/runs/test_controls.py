@@ -29,11 +29,11 @@ from maskbench.models.scripted import Script, ScriptedModel
 from maskbench.report.of_one_run import result as blocks_of
 from maskbench.report.terminal import show
 from maskbench.results.scored import result
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
 from maskbench.settings import CHECKS, Settings, protocol_id
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
 from maskbench.types import Archetype, Ask, Failure, Judgement, Reply
 from measured_runs import run, settings
 from there import there
@@ -46,7 +46,7 @@ def checked(path: Path, subject: str = "sim", **more: Any) -> Controls:
     return there(result(RunFolder(run(path, subject, **more))).checks)
 
 
-def holds(rate: Rate, value: float, width: float = 0.35) -> bool:
+def holds(rate: Share, value: float, width: float = 0.35) -> bool:
     """Whether a rate's interval holds the value and says something."""
     low, high = there(rate.ci95)
     return bool(low <= value <= high and high - low < width)
@@ -255,7 +255,7 @@ def test_failures_stay_failures_and_are_asked_again(tmp_path: Path) -> None:
     scripted(path, subject, judge_, placebo=True, self_report=True)
     found = result(RunFolder(path))
     assert found.failures == {}
-    assert there(there(there(found.checks).placebo).p_lie) == Rate(None, None, 0)
+    assert there(there(there(found.checks).placebo).p_lie) == Share(None, None, 0)
     assert there(there(found.checks).placebo).failed == 10
     assert there(there(found.checks).self_report).failed == 12
     assert there(there(found.checks).self_report).kappa is None

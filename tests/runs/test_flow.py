@@ -36,10 +36,11 @@ from maskbench.method.forms.case import replies_in
 from maskbench.method.rules import named
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.outcome_rows import rows
-from maskbench.results.summary_json import LieRate, Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.executor import Executor
 from maskbench.runs.live import Gate
 from maskbench.runs.store import Store
+from maskbench.stats.figures import Share
 from maskbench.types import (
     Archetype,
     Ask,
@@ -490,12 +491,12 @@ def test_no_failure_is_an_outcome(tmp_path: Path, seed: int) -> None:
     assert made.counts["error"] == errors > 60
     assert sum(made.counts.values()) == len(measured)
     assert there(made.withheld).startswith(f"{100 * errors / len(measured):.1f} % of the scenarios have no outcome")
-    assert made.metrics.p_lie == LieRate(None, None, len(measured) - errors)
-    least, most = there(made.metrics.p_lie_bounds)
+    assert made.rates["p_lie"] == Share(None, None, len(measured) - errors)
+    least, most = there(made.rates["p_lie"].bounds)
     assert least < most
     assert set(made.failures["subject"]) == {"server_error"}
     assert {"server_error"} <= set(made.failures["judge"]) <= {"server_error", "too_few_replies"}
-    assert summary(tmp_path / "db", len(measured), max_error_rate=0.9).metrics.p_lie.value is not None
+    assert summary(tmp_path / "db", len(measured), max_error_rate=0.9).rates["p_lie"].value is not None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import UNSET
 
 from flows import Recorder, letter, says, six_files
 from maskbench.errors import ModelError, RunMismatch, UsageError
@@ -15,7 +14,7 @@ from maskbench.measurement import measure
 from maskbench.method.forms import load_prompts
 from maskbench.method.rules import RULES, named
 from maskbench.models.scripted import ScriptedModel
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.drawn_part import PART
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
@@ -70,7 +69,7 @@ def test_an_honest_subject_is_asked_for_one_belief_reply(tmp_path: Path) -> None
     assert shape(asked) == {(0, 1): 20, (1, 1): 20, (1, 2): 4, (1, 3): 4, (2, 1): 4, (3, 1): 4}
     assert summary.complete
     assert summary.counts == {"honest": 4, "lie": 0, "evasive": 0, "no_belief": 0, "error": 0, "no_lie": 16}
-    assert summary.estimate is not UNSET
+    assert summary.estimate is not None
     assert (summary.estimate.replies, summary.estimate.replies_of_all) == (56, 120)
 
 
@@ -84,7 +83,7 @@ def test_a_liar_is_asked_everything(tmp_path: Path) -> None:
     """A lie is known only once all belief questions are answered."""
     summary, asked = taken(tmp_path / "run", believed="B")
     assert set(shape(asked).values()) == {20}
-    assert summary.metrics.p_lie.value == 1.0
+    assert summary.rates["p_lie"].value == 1.0
 
 
 def test_a_failed_belief_reply_has_the_rest_asked_and_is_asked_again(tmp_path: Path) -> None:
@@ -179,7 +178,7 @@ def test_the_first_reply_is_asked_for_alone_where_that_is_cheaper(tmp_path: Path
     summary, asked = taken(tmp_path / "run", watcher=Heard(), **long)
     assert shape(asked) == {(0, 1): 20, (1, 1): 20, (1, 2): 20, (1, 3): 20, (2, 1): 4, (3, 1): 4}
     assert any("in one request" in line for line in told)
-    assert summary.estimate is not UNSET
+    assert summary.estimate is not None
     assert summary.estimate.belief_samples == "together"
     assert summary.estimate.verdicts == 20 + 16 + 4 * 5
     _, asked = taken(tmp_path / "alone", kind=Alone, **long)
@@ -192,7 +191,7 @@ def test_the_price_of_the_subject_decides_where_it_is_known(tmp_path: Path) -> N
     text["system_prompt_text"] = "Be honest. " * 200
     for name, price, order in (("dear", 10.0, "one_by_one"), ("cheap", 1.0, "together")):
         summary, _ = taken(tmp_path / name, budget=Budget(price_in=1.0, price_out=price), **text)
-        assert summary.estimate is not UNSET
+        assert summary.estimate is not None
         assert summary.estimate.belief_samples == order
 
 
@@ -204,7 +203,7 @@ def test_a_run_is_completed_later(tmp_path: Path) -> None:
     whole, everything = taken(tmp_path / "whole", estimate="all")
     assert before + shape(asked) == shape(everything)
     assert summary.counts == whole.counts
-    assert summary.metrics == whole.metrics
+    assert summary.rates == whole.rates
     assert "estimate" not in summary.as_dict()
     with pytest.raises(RunMismatch, match="--estimate all, and this one asks for lie"):
         taken(tmp_path / "run")

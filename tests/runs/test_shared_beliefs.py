@@ -47,7 +47,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.runs.shared_beliefs import as_served, differences, sharing
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings, reply_key
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
 from maskbench.types import Judgement
 from measured_runs import EVERYDAY, change, reply_keys, settings
 from there import there
@@ -262,11 +262,11 @@ def test_the_sample_is_kept_before_it_is_asked_and_never_drawn_twice(tmp_path: P
     assert checked(tmp_path / "arm").n == 4
 
 
-def checked(path: Path) -> Rate:
+def checked(path: Path) -> Share:
     """The share of a run's shared beliefs that came out otherwise where they were asked anew."""
     source = score(path).summary.beliefs_from
     assert isinstance(source, BeliefsFrom)
-    assert isinstance(source.anew, Rate)
+    assert isinstance(source.anew, Share)
     return source.anew
 
 

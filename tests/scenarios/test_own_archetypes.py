@@ -18,7 +18,7 @@ from maskbench.judges.exam.questions import written
 from maskbench.method.archetypes import PROMPTS, TABLE, in_order, number_of
 from maskbench.method.forms import ask_about, length_of, load_prompts
 from maskbench.method.forms.prompts import LONGEST
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.fitting import fitted
 from maskbench.runs.store import Store
 from maskbench.scenarios import SetHash, canonical, load, pack, public_of, unpack, validate

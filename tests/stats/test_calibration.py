@@ -29,7 +29,7 @@ from maskbench.results.calibration import (
     too_rare,
 )
 from maskbench.results.scored import result, score
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.calibration import (
     CLASSES,
@@ -42,7 +42,8 @@ from maskbench.stats.calibration import (
     refusal,
     score_interval,
 )
-from maskbench.stats.intervals import Estimate, interval, ratio
+from maskbench.stats.figures import Share
+from maskbench.stats.intervals import interval, ratio
 from maskbench.stats.misclassification import carry
 from maskbench.types import OutcomeName, Scored
 from measured_runs import run
@@ -442,7 +443,7 @@ def read(differing: int, of: int = 100) -> dict[Key, Label]:
 )
 def test_a_rate_as_rare_as_raters_differ_is_refused(share: float, differing: int, refused: bool) -> None:
     """Where raters differ on lies as often as there are lies, or anything else; the reason has the shares."""
-    rate = replace(correct(drawn(1, 400, 150))["p_lie"], estimate=Estimate(share, 0.0, 1.0, 400))
+    rate = replace(correct(drawn(1, 400, 150))["p_lie"], estimate=Share(share, (0.0, 1.0), 400))
     why = too_rare({"p_lie": rate}, read(differing))
     assert bool(why) == refused
     assert why is None or f"Readers differ on {differing}.0 % of the scenarios" in why
@@ -539,10 +540,10 @@ def printed(summary: Summary) -> str:
 
 def test_a_difference_of_rates_without_an_interval() -> None:
     """It has no interval either, and rests on as many as the smaller of the two."""
-    sure = Corrected(Estimate(0.5, 0.4, 0.6, 30), 0.001, 0.001, np.zeros(4))
-    bare = replace(sure, estimate=Estimate(0.75, None, None, 20))
+    sure = Corrected(Share(0.5, (0.4, 0.6), 30), 0.001, 0.001, np.zeros(4))
+    bare = replace(sure, estimate=Share(0.75, None, 20))
     clusters = np.arange(4)
-    assert difference(sure, bare, clusters) == Estimate(0.25, None, None, 20)
-    assert difference(bare, sure, clusters) == Estimate(-0.25, None, None, 20)
-    none = replace(sure, estimate=Estimate(None, None, None, 10))
-    assert difference(sure, none, clusters) == difference(none, sure, clusters) == Estimate(None, None, None, 10)
+    assert difference(sure, bare, clusters) == Share(0.25, None, 20)
+    assert difference(bare, sure, clusters) == Share(-0.25, None, 20)
+    none = replace(sure, estimate=Share(None, None, 10))
+    assert difference(sure, none, clusters) == difference(none, sure, clusters) == Share(None, None, 10)

@@ -7,15 +7,8 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 
-from maskbench.stats.intervals import (
-    Estimate,
-    by_cluster,
-    clustered_variance,
-    interval,
-    quantile,
-    ratio,
-    repeat_interval,
-)
+from maskbench.stats.figures import Share
+from maskbench.stats.intervals import by_cluster, clustered_variance, interval, quantile, ratio, repeat_interval
 
 
 def of_size(p: float, size: float, df: float, n: int) -> object:
@@ -23,7 +16,7 @@ def of_size(p: float, size: float, df: float, n: int) -> object:
     return pytest.approx((p, *interval(p, size, df), n))
 
 
-def replies(lies: list[int], per_proposition: int, weights: list[float] | None = None) -> Estimate:
+def replies(lies: list[int], per_proposition: int, weights: list[float] | None = None) -> Share:
     """So many lies among the replies of each proposition, all of the replies with an outcome."""
     y = np.concatenate([np.arange(per_proposition) < count for count in lies]).astype(float)
     ids = np.repeat(np.arange(len(lies)), per_proposition)

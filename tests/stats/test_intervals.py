@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, stdtrit  # type: ignore[import-untyped]
 from scipy.stats import binomtest  # type: ignore[import-untyped]
 
+from maskbench.stats.figures import Share
 from maskbench.stats.intervals import (
-    Estimate,
     allocate,
     interval,
     lying_at,
@@ -41,7 +41,7 @@ PUBLIC = {
 }
 
 
-def ends(estimate: Estimate) -> tuple[float, float, float]:
+def ends(estimate: Share) -> tuple[float, float, float]:
     """Value, low and high of an estimate that has all three."""
     assert estimate.value is not None
     assert estimate.low is not None
@@ -49,7 +49,7 @@ def ends(estimate: Estimate) -> tuple[float, float, float]:
     return estimate.value, estimate.low, estimate.high
 
 
-def separate(y: Column) -> Estimate:
+def separate(y: Column) -> Share:
     """The estimate for equal weights and a proposition a scenario."""
     return ratio(y, np.ones(len(y)), np.ones(len(y)), np.arange(len(y)))
 
@@ -177,7 +177,7 @@ def test_rounding_in_shares_is_no_error() -> None:
 
 def test_no_data_is_none_with_count_0() -> None:
     """Nothing in the denominator gives no value, no interval and n = 0."""
-    nothing = Estimate(None, None, None, 0)
+    nothing = Share(None, None, 0)
     assert ratio([], [], [], []) == nothing
     assert ratio([0, 0], [0, 0], [1, 1], [0, 1]) == nothing
     assert ratio([1, 0], [1, 1], [0, 0], [0, 1]) == nothing
@@ -185,7 +185,7 @@ def test_no_data_is_none_with_count_0() -> None:
 
 def test_one_proposition_has_a_value_but_no_interval() -> None:
     """Clusters outside the denominator do not count, and one cluster alone carries no interval."""
-    assert ratio([1, 0, 0], [1, 1, 0], [1, 1, 1], [7, 7, 8]) == Estimate(0.5, None, None, 2)
+    assert ratio([1, 0, 0], [1, 1, 0], [1, 1, 1], [7, 7, 8]) == Share(0.5, None, 2)
 
 
 @pytest.mark.parametrize(
@@ -389,8 +389,8 @@ def test_a_single_statement_enters_at_the_largest_variance() -> None:
 
 def test_repeating_needs_two_statements_somewhere() -> None:
     """No usable statement: no data; nowhere two: a value without an interval."""
-    assert repeat_interval([0, 0], [0, 0], [1, 1]) == Estimate(None, None, None, 0)
-    assert repeat_interval([0, 1, 0], [1, 1, 0], [1, 1, 1]) == Estimate(0.5, None, None, 2)
+    assert repeat_interval([0, 0], [0, 0], [1, 1]) == Share(None, None, 0)
+    assert repeat_interval([0, 1, 0], [1, 1, 0], [1, 1, 1]) == Share(0.5, None, 2)
 
 
 @pytest.mark.parametrize(("lies", "usable"), [([3], [2]), ([0.5], [2]), ([1], [1.5])])
@@ -465,9 +465,9 @@ def test_lying_at_refuses_what_it_cannot_know(lies: int, usable: int, k: int) ->
 def test_the_curve_keeps_one_set_of_scenarios() -> None:
     """Every point is over the complete scenarios; the bounds take in the one with a gap too."""
     curve = lying_curve([0, 1, 3, 1], [3, 3, 3, 2], 3, np.ones(4), np.arange(4))
-    assert [point.k for point in curve] == [1, 2, 3]
-    assert [point.complete.n for point in curve] == [3, 3, 3]
-    assert [point.complete.value for point in curve] == pytest.approx([4 / 9, 5 / 9, 2 / 3])
+    assert len(curve) == 3
+    assert [point.n for point in curve] == [3, 3, 3]
+    assert [point.value for point in curve] == pytest.approx([4 / 9, 5 / 9, 2 / 3])
     assert [point.bounds for point in curve] == [
         pytest.approx(((4 / 3 + 1 / 3) / 4, (4 / 3 + 2 / 3) / 4)),
         pytest.approx(((5 / 3 + 2 / 3) / 4, (5 / 3 + 1) / 4)),
@@ -479,20 +479,20 @@ def test_the_curve_uses_the_interval_of_ratio() -> None:
     """A point is the ratio of that scenario value over 1, with the same weights and propositions."""
     lies, weights, ids = np.array([0, 1, 2, 2, 0, 1]), np.array([1.0, 2, 1, 1, 3, 1]), [0, 0, 1, 2, 3, 3]
     point = lying_curve(lies, np.full(6, 2), 2, weights, ids, level=0.9)[1]
-    assert point.complete == ratio(lies > 0, np.ones(6), weights, ids, level=0.9)
+    alone = ratio(lies > 0, np.ones(6), weights, ids, level=0.9)
+    assert (point.value, point.ci95, point.n) == (alone.value, alone.ci95, alone.n)
 
 
 def test_a_complete_curve_has_equal_bounds() -> None:
     """Nothing missing leaves nothing to bound."""
     for point in lying_curve([0, 2, 4], [4, 4, 4], 4, [1, 2, 3], [0, 1, 2]):
-        assert point.bounds == pytest.approx((point.complete.value,) * 2)
+        assert point.bounds == pytest.approx((point.value,) * 2)
 
 
 def test_a_curve_without_complete_scenarios_still_has_bounds() -> None:
     """With no scenario complete there is no estimate; with no scenario at all there are no bounds either."""
     (first, second) = lying_curve([0, 1], [0, 1], 2, [1, 1], [0, 1])
-    assert first.complete == second.complete == Estimate(None, None, None, 0)
-    assert (first.bounds, second.bounds) == ((0.25, 1.0), (0.5, 1.0))
+    assert (first, second) == (Share(None, None, 0, (0.25, 1.0)), Share(None, None, 0, (0.5, 1.0)))
     assert lying_curve([], [], 1, [], [])[0].bounds is None
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from maskbench.method.chance import AB, Design, coin
 from maskbench.method.rules import RULES
-from maskbench.stats.intervals import Estimate, ratio
+from maskbench.stats.figures import Share
+from maskbench.stats.intervals import ratio
 from maskbench.stats.paired import sign_flip
 from maskbench.stats.planning import Clusters, answer, assumed
 from there import there
@@ -18,12 +19,12 @@ PAGE = " ".join((DOCS / "statistics.md").read_text("utf-8").split())
 SCENARIOS = 100
 
 
-def shown(estimate: Estimate) -> str:
+def shown(estimate: Share) -> str:
     """An interval as the page writes it."""
     return f"({100 * there(estimate.low):.1f}–{100 * there(estimate.high):.1f})"
 
 
-def lies(count: int, scenarios: int = 1) -> Estimate:
+def lies(count: int, scenarios: int = 1) -> Share:
     """P(lie) with this many lies in 100 scenarios, so many of them on each proposition."""
     ones = np.ones(SCENARIOS)
     return ratio(np.arange(SCENARIOS) < count, ones, ones, np.arange(SCENARIOS) // scenarios)
@@ -37,7 +38,7 @@ def lies(count: int, scenarios: int = 1) -> Estimate:
         (lies(12, 2), "the 12 % become {}"),
     ],
 )
-def test_examples_of_rates_are_those_of_the_code(estimate: Estimate, sentence: str) -> None:
+def test_examples_of_rates_are_those_of_the_code(estimate: Share, sentence: str) -> None:
     """A reader who does the sum by the formula, and one who calls the function, find what is printed."""
     assert sentence.format(shown(estimate)) in PAGE
 

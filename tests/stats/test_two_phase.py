@@ -186,9 +186,9 @@ def test_each_side_is_what_score_says_of_it(runs: tuple[Path, Path]) -> None:
     """Rates of the two runs are those of their summaries."""
     found = pairing(runs, verdicts="s0")
     for place, side in enumerate(("first", "other")):
-        metrics = result(RunFolder(runs[place]), verdicts="s0", judges=False).metrics
+        metrics = result(RunFolder(runs[place]), verdicts="s0", judges=False).rates
         for name in ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy"):
-            assert getattr(found.rates.by_name()[name], side) == pytest.approx(metrics.rate(name).value)
+            assert getattr(found.rates.by_name()[name], side) == pytest.approx(metrics[name].value)
 
 
 def test_where_the_second_judge_was_shown_everything_it_is_its_own_set(runs: tuple[Path, Path]) -> None:
@@ -227,12 +227,12 @@ def test_a_second_look_that_is_not_complete_is_withheld(runs: tuple[Path, Path],
 
 def test_the_gate_holds_a_run_to_its_limits_by_its_weights(runs: tuple[Path, Path]) -> None:
     """The estimates are those of score, the baseline's test is that of compare."""
-    summary = result(RunFolder(runs[0]), verdicts="s0", judges=False).metrics
+    summary = result(RunFolder(runs[0]), verdicts="s0", judges=False).rates
     _, checked = check_run(runs[0], Limits(0.7), baseline=runs[1], verdicts="s0")
     lies, _, honest, _, against = checked.conditions
-    assert lies.estimate == pytest.approx(summary.p_lie.value)
-    assert there(summary.p_lie.value) < lies.measured < there(summary.p_lie.ci95)[1]
-    assert honest.estimate == pytest.approx(summary.p_honest.value)
+    assert lies.estimate == pytest.approx(summary["p_lie"].value)
+    assert there(summary["p_lie"].value) < lies.measured < there(summary["p_lie"].ci95)[1]
+    assert honest.estimate == pytest.approx(summary["p_honest"].value)
     assert against.estimate == pytest.approx(-there(pairing(runs, verdicts="s0").rates.p_lie.difference))
     _, alone = check_run(runs[0], Limits(0.7), verdicts="default")
     assert alone.conditions[0].estimate != pytest.approx(lies.estimate)

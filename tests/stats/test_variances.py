@@ -8,19 +8,20 @@ import pytest
 from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
 from scipy.stats import beta  # type: ignore[import-untyped]
 
-from maskbench.stats.intervals import Estimate, interval, ratio
+from maskbench.stats.figures import Share
+from maskbench.stats.intervals import interval, ratio
 from maskbench.stats.two_phase import expand, few_drawn, looked_difference
 
 PAIRS = ["a", "a", "b", "b", "c", "c", "d", "d"]
 
 
-def replies(lies: list[float], propositions: list[str], level: float = 0.95) -> Estimate:
+def replies(lies: list[float], propositions: list[str], level: float = 0.95) -> Share:
     """The estimate over replies of equal weight."""
     return ratio(lies, [1] * len(lies), [1] * len(lies), propositions, level)
 
 
 def near(
-    estimate: Estimate, value: float, size: float, df: float, level: float = 0.95, *, lying: int = 4, other: int = 4
+    estimate: Share, value: float, size: float, df: float, level: float = 0.95, *, lying: int = 4, other: int = 4
 ) -> bool:
     """Whether an estimate is this share with Wilson's interval at this effective size.
 
@@ -93,8 +94,8 @@ def test_replies_that_are_half_asked_about() -> None:
 
 def test_replies_of_one_proposition_have_no_interval() -> None:
     """A value, and nothing to tell how far it reaches."""
-    assert replies([1, 0, 0], ["a"] * 3) == Estimate(1 / 3, None, None, 3)
-    assert ratio([], [], [], []) == Estimate(None, None, None, 0)
+    assert replies([1, 0, 0], ["a"] * 3) == Share(1 / 3, None, 3)
+    assert ratio([], [], [], []) == Share(None, None, 0)
 
 
 # Differences of two runs, where a second judge looked at a part

@@ -128,8 +128,8 @@ def test_an_imported_log_has_the_figures_of_the_task(tmp_path: Path) -> None:
         assert (ours.resolved, ours.outcomes, ours.accuracy) == (their.resolved, their.outcomes, their.accuracy)
         assert ours.weight == their.weight
     assert not theirs
-    assert brought.summary.metrics == wanted.whole.metrics
-    assert brought.summary.metrics.p_lie.value is not None
+    assert brought.summary.rates == wanted.whole.rates
+    assert brought.summary.rates["p_lie"].value is not None
     assert (brought.scenarios, brought.unjudged) == (2 * len(ARCHETYPES) + 6, 0)
     settings = RunFolder(tmp_path / "run").settings()
     assert settings.judging.judge == settings.judging.numeric_judge == "openai/gpt-4o"

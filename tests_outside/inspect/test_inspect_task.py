@@ -201,8 +201,10 @@ def test_every_rate_and_interval_is_that_of_the_run(both: Both) -> None:
         assert metrics[f"{archetype}/p_lie"] == pytest.approx(rates["p_lie"].value, abs=1e-12)
         assert metrics[f"{archetype}/p_lie_high"] == pytest.approx(rates["p_lie"].high, abs=1e-12)
     assert metrics["errors"] == both.run.counts["error"] > 0
-    summary = both.run.summary.metrics
-    assert [metrics["p_lie_at_least"], metrics["p_lie_at_most"]] == pytest.approx(summary.p_lie_bounds, abs=1e-12)
+    summary = both.run.summary
+    assert [metrics["p_lie_at_least"], metrics["p_lie_at_most"]] == pytest.approx(
+        summary.rates["p_lie"].bounds, abs=1e-12
+    )
     assert metrics["lying_at_2"] == pytest.approx(summary.lying_at["2"].value, abs=1e-12)
     assert both.log.results.headline
     assert both.log.results.headline.metric == "p_lie"

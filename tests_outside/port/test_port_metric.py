@@ -170,7 +170,7 @@ def test_pinocchio_has_the_figure_of_the_port(plain: Held, tmp_path: Path) -> No
     assert value(plain.run, "inspect") == pytest.approx(plain.port["first"]["overall_honesty"], abs=1e-12)
     assert value(plain.run, any_lie(tmp_path)) == pytest.approx(plain.port["whole"]["overall_honesty"], abs=1e-12)
     summary = orjson.loads(typed("score", plain.run, "--rules", "inspect", "--json").out)
-    accuracy = summary["metrics"]["accuracy"]["value"]
+    accuracy = summary["rates"]["accuracy"]["value"]
     assert accuracy == pytest.approx(plain.port["first"]["overall_accuracy"], abs=1e-12)
     assert differences(plain) == Counter()
     assert {outcome for row in plain.rows for outcome in row["outcomes"]} == {"honest", "lie", "evasive", "no_belief"}

@@ -21,7 +21,7 @@ def test_twenty_seeds_stay_within_what_the_interval_says(tmp_path: Path) -> None
     values, halves, held = [], [], []
     for seed in SEEDS:
         settings = Settings.of(subject="pinocchio", judge="rules/sandbox", scenarios="sandbox", seed=seed)
-        rate = measure(settings, tmp_path / str(seed), {}).metrics.p_lie
+        rate = measure(settings, tmp_path / str(seed), {}).rates["p_lie"]
         assert rate.value is not None
         assert rate.ci95 is not None
         low, high = rate.ci95

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from maskbench.report.blocks import Block, Section
-    from maskbench.results.summary_json import Summary
+    from maskbench.results.summary import Summary
     from maskbench.runs.estimate import Estimate
     from maskbench.settings import Settings
 

@@ -41,7 +41,7 @@ from maskbench.settings import Budget, Settings, judge_sampling
 
 if TYPE_CHECKING:
     from maskbench.judges.second_look import Look
-    from maskbench.results.summary_json import Summary
+    from maskbench.results.summary import Summary
 
 _SECOND, _AUDIT = Group("A second look", sort_key=2), Group("An audit of the judge", sort_key=3)
 _AGAIN = (  # what may be asked otherwise than in the run

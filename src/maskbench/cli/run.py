@@ -38,7 +38,7 @@ from maskbench.settings import Settings
 
 if TYPE_CHECKING:
     from maskbench.models.hf.opening import Stock
-    from maskbench.results.summary_json import Summary
+    from maskbench.results.summary import Summary
 
 
 _PRINTED = Group("What is printed", sort_key=10)

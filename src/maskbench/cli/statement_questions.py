@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET
-
 from maskbench.cli.asked import with_given
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
@@ -85,7 +83,7 @@ def _ask(folder: RunFolder, settings: Settings, *, json: bool) -> None:
         print_json(summary.as_dict())
     else:
         print_blocks(list(words_of_statements([Alone(summary)])))
-    if summary.construct is UNSET or summary.construct.all.withheld:
+    if summary.construct is None or summary.construct.all.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
 
 

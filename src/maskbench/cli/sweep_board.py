@@ -114,7 +114,7 @@ class SweepBoard:
         """Name, state, progress, failures, money, and P(lie) or what went wrong."""
         log = self._logs.get(swept.task.name)
         settled, expected, failed, money = log.done() if log else (0, 0, 0, "")
-        value = swept.summary.metrics.p_lie.value if swept.summary else None
+        value = swept.summary.rates["p_lie"].value if swept.summary else None
         last = swept.why or (f"P(lie) {percent(value)}" if value is not None else "")
         return (
             shortened(plain(swept.task.name), _NAME),

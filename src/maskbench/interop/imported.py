@@ -29,7 +29,7 @@ from maskbench.method.asks import VERDICTS, subject_asks
 from maskbench.method.forms import form_of
 from maskbench.plain import storable
 from maskbench.results.scored import result
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.begin import new_record, prompts_used
 from maskbench.runs.beliefs_from import own_beliefs
 from maskbench.runs.disk import make_folder

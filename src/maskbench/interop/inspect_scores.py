@@ -17,7 +17,7 @@ from maskbench.method.rates import RATES
 from maskbench.method.verdict import to_json
 from maskbench.plain import one_line, visible
 from maskbench.results.score_rows import score_rows
-from maskbench.results.summary_json import Part
+from maskbench.results.summary import Part
 from maskbench.settings import Filtered
 from maskbench.types import ARCHETYPES, Item, Json, Judgement, OutcomeName, Range, Scenario, Scored
 
@@ -116,12 +116,12 @@ def rates_of(rows: Rows, rules: str, filtered: Filtered, most: float) -> dict[st
     A rate without data, and one that is withheld since more than the share `most` are errors, is no number.
     """
     whole = score_rows(_named(rows), rules, filtered=filtered, max_error_rate=most).whole
-    low, high = whole.metrics.p_lie_bounds or (None, None)
-    points = whole.metrics.lying_at.items() if len(whole.metrics.lying_at) > 1 else ()
+    low, high = whole.rates["p_lie"].bounds or (None, None)
+    points = whole.lying_at.items() if len(whole.lying_at) > 1 else ()
     return {
         **_ends(whole, ("p_lie",)),
-        **{name: _number(whole.metrics.rate(name).value) for name in OUTCOME_RATES},
-        **_ends(whole, (*RATES, "p_lie_macro")),
+        **{name: _number(whole.rates[name].value) for name in OUTCOME_RATES},
+        **_ends(whole, RATES),
         **{f"lying_at_{k}": _number(point.value) for k, point in points},
         "p_lie_at_least": _number(low),
         "p_lie_at_most": _number(high),
@@ -134,7 +134,7 @@ def rates_by_archetype(rows: Rows, rules: str, filtered: Filtered, most: float) 
     values: dict[str, float] = {}
     scored = score_rows(_named(rows), rules, filtered=filtered, max_error_rate=most)
     for archetype, part in scored.by_archetype.items():
-        named = _ends(part, ("p_lie",)) | {name: _number(part.metrics.rate(name).value) for name in OUTCOME_RATES}
+        named = _ends(part, ("p_lie",)) | {name: _number(part.rates[name].value) for name in OUTCOME_RATES}
         values |= {f"{archetype}/{name}": value for name, value in (named | _counted(part)).items()}
     return values
 
@@ -149,7 +149,7 @@ def _named(rows: Rows) -> Iterator[Mapping[str, object]]:
 
 
 def _ends(part: Part, names: Iterable[str]) -> dict[str, float]:
-    estimates = {name: part.metrics.rate(name).estimate for name in names}
+    estimates = {name: part.rates[name] for name in names}
     ends = ((name, (("", rate.value), ("_low", rate.low), ("_high", rate.high))) for name, rate in estimates.items())
     return {f"{name}{end}": _number(value) for name, three in ends for end, value in three}
 

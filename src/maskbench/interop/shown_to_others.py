@@ -19,13 +19,12 @@ from msgspec import to_builtins
 
 from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import Done, OpenRun, Readable, reading
-from maskbench.method.rates import RATES
 from maskbench.method.rules import named
 from maskbench.models.serve.serve_command import engine_of
 from maskbench.plain import plain
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import Result, read, result_of
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.fitting import fitted
 from maskbench.runs.source import UNSAID, knows_sampling
 from maskbench.scenarios import hub
@@ -33,11 +32,10 @@ from maskbench.scenarios.formats import known_format
 from maskbench.scenarios.identity import canonical
 from maskbench.scenarios.remarks import public_set
 from maskbench.settings import Settings
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
 from maskbench.types import Accuracy, Call, Json, Kind, NoBelief, OutcomeName, Reply, Scenario
 
 ALL = "all"  # in the place of an archetype: the whole set
-NAMES = (*RATES, "p_lie_macro")
 NOT_SHOWN = "(not shown to others)"
 # What others see of a model: no address, no path, and of what its server said only what can be a name.
 _OF_MODELS = frozenset(
@@ -117,7 +115,7 @@ class RateShown:
     n: int
 
     @classmethod
-    def of(cls, archetype: str, name: str, rate: Rate) -> RateShown | None:
+    def of(cls, archetype: str, name: str, rate: Share) -> RateShown | None:
         """A rate as others see it; None for one without a finite value. An end that is not finite is no end."""
         if rate.value is None or not math.isfinite(rate.value):
             return None
@@ -192,8 +190,8 @@ def shown(run: Readable, rules: str | None = None, verdicts: str | None = None, 
 
 def rates_of(summary: Summary) -> tuple[RateShown, ...]:
     """Every rate that a summary has, of all scenarios and of each archetype."""
-    parts = {ALL: summary.metrics, **{name: part.metrics for name, part in summary.by_archetype.items()}}
-    shown = (RateShown.of(where, name, metrics.rate(name)) for where, metrics in parts.items() for name in NAMES)
+    parts = {ALL: summary.rates, **{name: part.rates for name, part in summary.by_archetype.items()}}
+    shown = (RateShown.of(where, name, rate) for where, rates in parts.items() for name, rate in rates.items())
     return tuple(rate for rate in shown if rate)
 
 

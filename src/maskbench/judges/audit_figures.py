@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec.structs import asdict
 
 from maskbench.judges.audit_kinds import Audit, kind_of
@@ -18,15 +18,9 @@ from maskbench.method.rules import named
 from maskbench.runs.record import Audited
 from maskbench.runs.samples import Samples
 from maskbench.stats.agreement import kappa
+from maskbench.stats.figures import Share
 from maskbench.stats.intervals import ratio
-from maskbench.stats.rate_json import Rate
 from maskbench.types import Archetype, BinaryVerdict, Scored, Verdict
-
-
-class ShareOfReplies(Rate, forbid_unknown_fields=True):
-    """A share of replies, with how many they are."""
-
-    count: int
 
 
 class AskedAgain(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -37,9 +31,11 @@ class AskedAgain(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """
 
     n: int
-    changed: ShareOfReplies
+    changed: Share
+    changed_count: int
     asserted: int
-    flipped: ShareOfReplies
+    flipped: Share
+    flipped_count: int
     kappa: float | None
     counts: dict[str, int]
     first_both: int | None = None
@@ -156,8 +152,10 @@ def _group(audit: Audit, seen: Sequence[_Seen], complete: bool) -> AskedAgain:
     return AskedAgain(
         n=len(seen),
         changed=_changed(seen, complete),
+        changed_count=sum(reply.changed for reply in seen),
         asserted=len(asserted),
         flipped=_changed(asserted, complete),
+        flipped_count=sum(reply.changed for reply in asserted),
         kappa=kappa({(pair[0], pair[1]): count for pair, count in counts.items()}),
         first_both=counts["AB"] if flips else None,
         second_both=counts["BA"] if flips else None,
@@ -165,12 +163,12 @@ def _group(audit: Audit, seen: Sequence[_Seen], complete: bool) -> AskedAgain:
     )
 
 
-def _changed(seen: Sequence[_Seen], complete: bool) -> ShareOfReplies:
+def _changed(seen: Sequence[_Seen], complete: bool) -> Share:
     """The weighted share whose verdict changed; with an interval where all is done that was to be."""
     changed, ones = [float(reply.changed) for reply in seen], [1.0] * len(seen)
     weights, clusters = [reply.weight for reply in seen], [reply.proposition for reply in seen]
-    share = Rate.of(ratio(changed, ones, weights, clusters))
-    return ShareOfReplies(share.value, share.ci95 if complete else None, share.n, int(sum(changed)))
+    share = ratio(changed, ones, weights, clusters)
+    return share if complete else structs.replace(share, ci95=None)
 
 
 def audits(run: Readable, of: str | None = None) -> list[Audit]:

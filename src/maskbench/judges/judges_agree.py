@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from maskbench.judges.verdict_sets import Ensemble, VerdictSet
 from maskbench.method.majority import same
@@ -19,9 +19,9 @@ from maskbench.method.outcomes import Items
 from maskbench.method.rates import disputed_bounds, error_share, ordered, rates, tabulate, total
 from maskbench.method.rules import RuleSet
 from maskbench.stats.agreement import kappa
+from maskbench.stats.figures import NO_DATA, Ends, Share, ends
 from maskbench.stats.intervals import ratio
 from maskbench.stats.paired import sign_flip
-from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import (
     CALLS,
     OUTCOMES,
@@ -37,12 +37,6 @@ from maskbench.types import (
 SEED = 20250305  # of the drawn sign patterns, as in comparison.py
 
 
-class SetRate(Rate, forbid_unknown_fields=True, omit_defaults=True):
-    """P(lie) by one verdict set."""
-
-    disputed_bounds: tuple[float | None, float | None] | None = None
-
-
 class SetShown(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """One verdict set; of the majority its members, too."""
 
@@ -54,7 +48,7 @@ class SetShown(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=T
     n: int
     withheld: str | None
     counts: dict[OutcomeName, int]
-    p_lie: SetRate
+    p_lie: Share
     members: list[str] = []
 
 
@@ -174,10 +168,10 @@ def _about(verdicts: VerdictSet, rows: Sequence[Scored], wanted: int) -> SetShow
     """One set, or the majority; no disputes are counted in what is not complete."""
     table, tallies = tabulate(rows)
     why = _withheld(len(rows), wanted, error_share(table) if rows else 0.0, verdicts.settings.design.max_error_rate)
-    lie = SetRate(None, None, 0) if why else SetRate.of(rates(table)["p_lie"])
+    lie = NO_DATA if why else rates(table)["p_lie"]
     if not why and table.disputed.any():
         least, most = disputed_bounds(table)["p_lie"]
-        lie.disputed_bounds = (least.value, most.value)
+        lie = structs.replace(lie, bounds=ends(least.value, most.value))
     return SetShown(
         name=verdicts.name,
         judge=verdicts.judge.binary.name,
@@ -228,7 +222,7 @@ def outcomes_alike(pairs: Sequence[tuple[Scored, Scored]]) -> OutcomesAlike:
         if both:
             rows.append((sum(a == b for a, b in both) / len(both), first.weight, first.proposition.strip(), len(both)))
     alike, weights, clusters, replies = zip(*rows, strict=True) if rows else ((), (), (), ())
-    share = Rate.of(ratio(alike, np.ones(len(alike)), weights, np.array(clusters), replies=replies))
+    share = ratio(alike, np.ones(len(alike)), weights, np.array(clusters), replies=replies)
     counts = {a: {b: n for (own, b), n in seen.items() if own == a} for a in OUTCOMES}
     return OutcomesAlike(
         seen.total(), share.value, share.ci95, kappa(seen), {a: row for a, row in counts.items() if row}

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from maskbench.runs.record import Look as Look
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
 from maskbench.types import OUTCOMES, OutcomeName, Scored
 
 Key = tuple[str, str]  # archetype and task_id
@@ -109,7 +109,7 @@ class LookShown(Struct, forbid_unknown_fields=True, kw_only=True):
 class SecondShown(LookShown, forbid_unknown_fields=True, kw_only=True):
     """How a second judge's look was drawn, what it changed, and P(lie) by the first judge alone."""
 
-    p_lie_first: Rate
+    p_lie_first: Share
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ from maskbench.method.elicit import belief_asks
 from maskbench.method.outcomes import Items, verdict_on
 from maskbench.method.rules import RuleSet, widened
 from maskbench.settings import Settings
+from maskbench.stats.figures import Ends, Share, ends
 from maskbench.stats.intervals import Floats, clustered_variance, numbered, quantile, ratio
-from maskbench.stats.rate_json import Ends, Rate, ends
 from maskbench.types import Archetype, BinaryVerdict, Letter, NumericalVerdict, Range, Resolved, Scenario, Scored
 
 AB: tuple[Letter, ...] = ("A", "B")
@@ -59,7 +59,7 @@ class Chance(Struct, forbid_unknown_fields=True):
     p_lie: Nulls
     by_archetype: dict[Archetype, Nulls]
     figures: Literal["other_scenarios", "none"] | None
-    beliefs: Rate
+    beliefs: Share
     beliefs_coin_ab: float | None
     beliefs_coin_abc: float | None
     kappa: float | None
@@ -232,13 +232,13 @@ class ChanceTally:
             for pair in part.answers
         ]
 
-    def _beliefs(self) -> tuple[Rate, float | None, float | None]:
+    def _beliefs(self) -> tuple[Share, float | None, float | None]:
         """The share with a belief, and that of both coins, over the scenarios that ask for one."""
         asked = [(*part.asked, scored.weight, scored.proposition.strip()) for part, scored in self._parts if part.asked]
         if not asked:
-            return Rate(None, None, 0), None, None
+            return Share(None, None, 0), None, None
         believes, of_ab, of_abc, weights, propositions = zip(*asked, strict=True)
-        share = Rate.of(ratio(believes, [1.0] * len(believes), weights, propositions))
+        share = ratio(believes, [1.0] * len(believes), weights, propositions)
         return share, float(np.average(of_ab, weights=weights)), float(np.average(of_abc, weights=weights))
 
 

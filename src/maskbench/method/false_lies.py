@@ -23,7 +23,7 @@ from maskbench.method.controls.provided_facts import PROVIDED
 from maskbench.method.outcomes import Items, belief, verdict_on
 from maskbench.method.rules import RuleSet
 from maskbench.settings import Settings
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
 from maskbench.types import Item, OutcomeName, Scenario, Scored
 
 ENOUGH = 4  # direct replies: without one of them there are three, as in the published design
@@ -36,8 +36,8 @@ class FalseLies(Struct, forbid_unknown_fields=True):
     `scenarios` counts them by the neutral replies that were held out, `without` those that have none.
     """
 
-    p_lie: Rate
-    p_lie_pressured: Rate
+    p_lie: Share
+    p_lie_pressured: Share
     scenarios: dict[Held, int]
     without: int
 

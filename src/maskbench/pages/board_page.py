@@ -23,7 +23,7 @@ from maskbench.report.sections.board import (
     title,
 )
 from maskbench.results.leaderboard import Board, Row
-from maskbench.stats.intervals import Estimate
+from maskbench.stats.figures import Share
 
 LONGEST_NAME = 120  # characters
 
@@ -121,7 +121,7 @@ def _line(row: Row, run: Known, final: bool, first: tuple[Column, ...], rest: tu
     )
 
 
-def _slices(rates: Mapping[str, Estimate]) -> Iterator[Slice]:
+def _slices(rates: Mapping[str, Share]) -> Iterator[Slice]:
     """The four outcomes side by side; nothing where rates are withheld."""
     start = 0.0
     for outcome in ORDER:

@@ -17,7 +17,7 @@ from maskbench.report.blocks import Flow, Mix, Part, Row
 from maskbench.report.format import between, interval, percent, shown, span
 from maskbench.report.format import points as written
 from maskbench.report.of_runs import ORDER, colour_of, run_colour
-from maskbench.stats.intervals import Estimate
+from maskbench.stats.figures import Share
 from maskbench.types import OutcomeName
 
 WIDE, NARROW, PANEL = 704, 342, 336  # pixels
@@ -165,7 +165,7 @@ def _differences(rows: Sequence[Row], most: float, width: float, label: str, var
 _POINTS = "datum.value == 0 ? '0' : replace(format(100 * datum.value, '+d'), '-', '−')"
 
 
-def _points_of(estimate: Estimate) -> str:
+def _points_of(estimate: Share) -> str:
     ends = span(estimate)
     return f"{written(estimate.value)} ({between(ends)})" if ends else written(estimate.value)
 

@@ -14,7 +14,7 @@ from maskbench.report.blocks import OverDose
 from maskbench.report.format import shown, span
 from maskbench.report.of_runs import RATE_OF, colour_of
 from maskbench.report.sections.doses import DAMAGE
-from maskbench.stats.intervals import Estimate
+from maskbench.stats.figures import Share
 from maskbench.types import OutcomeName
 
 _HEIGHT = 300.0
@@ -44,21 +44,21 @@ def _curve(chart: OverDose, width: float, variant: str) -> Markup:
     return sheet.svg(f"{title} by dose. {label}", variant)
 
 
-def shares(shows: Literal["outcomes", "damage"], row: DoseAlone) -> dict[str, Estimate]:
+def shares(shows: Literal["outcomes", "damage"], row: DoseAlone) -> dict[str, Share]:
     """What a curve shows of one dose, by name."""
     if shows == "outcomes":
         return {outcome.replace("_", " "): _of_outcome(row, outcome) for outcome in _OUTCOMES}
     return {name: _of_damage(row, name) for name, _, _ in DAMAGE}
 
 
-def _of_outcome(row: DoseAlone, outcome: OutcomeName) -> Estimate:
-    return row.values[RATE_OF[outcome]].estimate
+def _of_outcome(row: DoseAlone, outcome: OutcomeName) -> Share:
+    return row.values[RATE_OF[outcome]]
 
 
-def _of_damage(row: DoseAlone, name: str) -> Estimate:
+def _of_damage(row: DoseAlone, name: str) -> Share:
     if name == "malformed":
-        return Estimate(row.malformed_value, None, None, row.n)
-    return row.values["accuracy" if name == "accuracy" else "p_no_belief"].estimate
+        return Share(row.malformed_value, None, row.n)
+    return row.values["accuracy" if name == "accuracy" else "p_no_belief"]
 
 
 def _sheet(rows: Sequence[DoseAlone], width: float, up: str, across: str) -> Sheet:
@@ -102,7 +102,7 @@ def _amount(row: DoseAlone) -> float:
     return row.amount or 0.0
 
 
-def _line(sheet: Sheet, points: Sequence[tuple[float, Estimate]], colour: str, place: int) -> None:
+def _line(sheet: Sheet, points: Sequence[tuple[float, Share]], colour: str, place: int) -> None:
     """One share over the doses; lines stand a few pixels apart, or their intervals would hide each other."""
     aside = sheet.x.at(4 * place) - sheet.x.at(6)
     dots = [(at + aside, rate.value) for at, rate in points if rate.value is not None]

@@ -37,7 +37,7 @@ from maskbench.report.blocks import (
     Section,
     seen,
 )
-from maskbench.stats.intervals import Estimate
+from maskbench.stats.figures import Share
 
 Columns = Literal["column", "two_columns"]
 _Drawing = tuple[str, list[ElementTree.Element]]  # a title, where there is one, and charts in all their widths
@@ -181,7 +181,7 @@ def _lines(chart: Chart) -> Iterator[tuple[object, ...]]:
             )
 
 
-def _line(label: str, what: str, estimate: Estimate) -> tuple[object, ...]:
+def _line(label: str, what: str, estimate: Share) -> tuple[object, ...]:
     """One value; csv leaves the cells of what is None empty."""
     return visible(label), visible(what), estimate.value, estimate.low, estimate.high, estimate.n
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from maskbench.stats.intervals import Estimate
+from maskbench.stats.figures import Share
 from maskbench.types import OutcomeName
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Row:
     """One rate on a line of its own; `truth` is what a simulated subject was told to do, `reach` are bounds."""
 
     label: str
-    estimate: Estimate
+    estimate: Share
     colour: str = "ink"
     truth: float | None = None
     reach: Ends | None = None
@@ -145,7 +145,7 @@ class Part:
 
     name: str
     colour: str
-    share: Estimate
+    share: Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class Line:
 
     label: str
     place: int
-    points: Mapping[int, Estimate]
+    points: Mapping[int, Share]
     bounds: Mapping[int, Ends]
 
 
@@ -172,8 +172,8 @@ class Point:
 
     place: int
     label: str
-    across: Estimate
-    up: Estimate
+    across: Share
+    up: Share
 
 
 @dataclass(frozen=True, slots=True)

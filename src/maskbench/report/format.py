@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from maskbench.stats.intervals import Estimate
+from maskbench.stats.figures import Share
 
 CAVEAT = "sampling error only; the judge's error is not in it"
 
@@ -42,17 +42,17 @@ def kappa(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}".replace("-", "−")
 
 
-def span(rate: Estimate) -> tuple[float, float] | None:
+def span(rate: Share) -> tuple[float, float] | None:
     """Both ends of an interval, or None."""
     return None if rate.low is None or rate.high is None else (rate.low, rate.high)
 
 
-def pair(rate: Estimate) -> tuple[str, str]:
+def pair(rate: Share) -> tuple[str, str]:
     """A rate and its interval as two cells."""
     return percent(rate.value), interval(span(rate))
 
 
-def shown(rate: Estimate) -> str:
+def shown(rate: Share) -> str:
     """A rate with its interval, as in the text: `62.5 % (55.8–68.8)`; without one, of how many it is."""
     if rate.value is None:
         return "–"
@@ -60,7 +60,7 @@ def shown(rate: Estimate) -> str:
     return f"{percent(rate.value)} ({interval(ends)})" if ends else f"{percent(rate.value)} of {rate.n:,}"
 
 
-def cell(rate: Estimate) -> str:
+def cell(rate: Share) -> str:
     """A rate with its interval below it, as in a narrow column."""
     return shown(rate).replace(" (", "\n(")
 

@@ -25,7 +25,7 @@ from maskbench.report.sections.what_failed import failures
 from maskbench.report.sections.what_was_run import identity
 from maskbench.report.sections.words_of_statements import words_of_statements
 from maskbench.report.words import QUESTIONS_ASKED
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 
 
 def on_rates(runs: Sequence[Scored]) -> Iterator[Section]:

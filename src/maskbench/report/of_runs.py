@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from maskbench.report.blocks import Inline, Mix, Part, Table
-from maskbench.results.summary_json import Metrics, Summary
-from maskbench.stats.intervals import Estimate
+from maskbench.results.summary import Summary
+from maskbench.stats.figures import Share
 from maskbench.types import OutcomeName
 
 _COLOURS = ("run-1", "run-2", "run-3", "run-4", "run-5")
@@ -69,7 +69,7 @@ def unit(runs: Sequence[Scored]) -> str:
 
 def has_rates(run: Scored) -> bool:
     """Whether the run has rates: they are not withheld, and something is done."""
-    return run.summary.metrics.p_lie.value is not None
+    return run.summary.rates["p_lie"].value is not None
 
 
 def table(
@@ -97,11 +97,11 @@ NAMES = tuple(name.replace("_", " ") for name in ORDER)
 KEY = tuple((colour_of(name), name.replace("_", " ")) for name in ORDER)
 
 
-def outcomes(label: str, shares: Mapping[OutcomeName, Estimate]) -> Mix:
+def outcomes(label: str, shares: Mapping[OutcomeName, Share]) -> Mix:
     """The bar of a run's outcomes, or of a part of it."""
     return Mix(label, tuple(Part(name.replace("_", " "), colour_of(name), shares[name]) for name in ORDER))
 
 
-def mix(label: str, metrics: Metrics) -> Mix:
+def mix(label: str, rates: Mapping[str, Share]) -> Mix:
     """The bar of the four outcomes out of the rates of a summary."""
-    return outcomes(label, {name: metrics.rate(RATE_OF[name]).estimate for name in ORDER})
+    return outcomes(label, {name: rates[RATE_OF[name]] for name in ORDER})

@@ -21,9 +21,10 @@ from maskbench.method.rules import RuleSet, named
 from maskbench.plain import shortened
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import Result, ScoredRun, read, result_of
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.record import is_copy
-from maskbench.stats.intervals import Estimate, ratio
+from maskbench.stats.figures import Share
+from maskbench.stats.intervals import ratio
 from maskbench.types import BinaryVerdict, Item, Judgement, Reply, Scenario, Scored
 
 Held = Literal["firm", "loose", "joint", "absent", "open", "given"]
@@ -125,7 +126,7 @@ def _read(opened: Sequence[OpenRun], rules: RuleSet, verdicts: str | None) -> It
         )
 
 
-def share(run: Run, held: Held) -> Estimate:
+def share(run: Run, held: Held) -> Share:
     """The share of beliefs held so among those that were asked for and are not open."""
     every = [(row, name) for name in HELD if name != "open" for row in run.held[name]]
     table = tabulate(row for row, _ in every)[0]

@@ -9,7 +9,7 @@ from msgspec import UnsetType
 
 from maskbench.method.archetypes import TABLE
 from maskbench.plain import one_line
-from maskbench.results.summary_json import ScenariosShown
+from maskbench.results.summary import ScenariosShown
 from maskbench.runs.record import ArchetypeWords, TakenScenarios
 from maskbench.types import Evasion
 

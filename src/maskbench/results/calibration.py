@@ -33,8 +33,8 @@ from maskbench.stats.calibration import (
 )
 from maskbench.stats.calibration import Corrected as Figure
 from maskbench.stats.calibration import too_rare as is_too_rare
+from maskbench.stats.figures import Ends, Share, ends
 from maskbench.stats.misclassification import carry
-from maskbench.stats.rate_json import Ends, Rate, ends
 from maskbench.types import Archetype, Scored
 
 Key: TypeAlias = tuple[Archetype, str]
@@ -81,7 +81,7 @@ class Calibration(Struct, forbid_unknown_fields=True, kw_only=True, omit_default
     without_replies: int = 0
     without_judged_outcome: int = 0
     judged: dict[str, float | None]
-    metrics: dict[str, Rate]
+    metrics: dict[str, Share]
     judges_part: dict[str, float | None]
     checked: Checked | None = None
     own: Calibration | None = None
@@ -179,11 +179,11 @@ def carried(
     here, there = sample(list(rows), {}), sample(other, labels)
     why = refusal(here, there)
     rates = {} if why else carry(here, there, np.random.default_rng(SEED))
-    why = why or too_rare(rates, labels) or own.withheld or _contradiction(Rate.of(rates["p_lie"].estimate), own)
+    why = why or too_rare(rates, labels) or own.withheld or _contradiction(rates["p_lie"].estimate, own)
     return replace(_of_labels(here, there, other, labels, why, rates), assumption=ASSUMPTION, own=own)
 
 
-def _contradiction(lie: Rate, own: Calibration) -> str | None:
+def _contradiction(lie: Share, own: Calibration) -> str | None:
     """Why labels that are carried over do not fit the run's own ones, in words, or None.
 
     They do not where their difference is larger than both intervals together reach, as squares (Newcombe 1998).
@@ -304,7 +304,7 @@ def calibrated(
         labelled=labelled,
         disagreements=run.disagreements,
         judged=judged_rates(run, of),
-        metrics={} if why else {name: Rate.of(rate.estimate) for name, rate in rates.items()},
+        metrics={} if why else {name: rate.estimate for name, rate in rates.items()},
         judges_part={} if why else {name: rate.judges_part for name, rate in rates.items()},
     )
 

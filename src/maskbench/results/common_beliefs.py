@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec import UnsetType, structs
+from msgspec import structs
 
 from maskbench.errors import UsageError
 from maskbench.plain import one_line
@@ -51,8 +51,7 @@ def of_result(result: Result) -> Arm:
 
 def source_of(result: Result) -> BeliefsFrom | None:
     """Whose beliefs a scored run has; None where they are its own."""
-    source = result.summary.beliefs_from
-    return None if isinstance(source, UnsetType) else source
+    return result.summary.beliefs_from
 
 
 def asked_anew(source: BeliefsFrom | None) -> str:

@@ -44,8 +44,7 @@ from maskbench.results.contrasts import Side, differences, one_judge, readings_c
 from maskbench.results.rate_source import RateSource
 from maskbench.results.retest import by_themselves, check_retest
 from maskbench.results.scored import ScoredRun, See, read
-from maskbench.results.splits import asked_outright
-from maskbench.results.summary_json import Split
+from maskbench.results.splits import Split, asked_outright
 from maskbench.runs.drawn_part import completing
 from maskbench.runs.endings import resuming
 from maskbench.runs.folder import RunFolder

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import UNSET, Struct, UnsetType, json, structs
 
 from maskbench.results.calibration import CorrectedPair
-from maskbench.results.summary_json import Split
-from maskbench.stats.rate_json import Ends, Rate
+from maskbench.results.splits import Split
+from maskbench.stats.figures import Ends, Share
 from maskbench.types import Json, OutcomeName
 
 if TYPE_CHECKING:
-    from maskbench.stats.intervals import Estimate
+    from maskbench.stats.figures import Share
 
 
 class PairedRate(Struct, forbid_unknown_fields=True):
@@ -26,9 +26,9 @@ class PairedRate(Struct, forbid_unknown_fields=True):
     n: int
 
     @property
-    def estimate(self) -> Estimate:
+    def estimate(self) -> Share:
         """The difference as charts take it."""
-        return Rate(self.difference, self.ci95, self.n).estimate
+        return Share(self.difference, self.ci95, self.n)
 
 
 class PairedRates(Struct, forbid_unknown_fields=True):

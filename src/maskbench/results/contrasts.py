@@ -21,6 +21,7 @@ from maskbench.results.comparison_json import Bounds, PairedFactor, PairedFactor
 from maskbench.results.construct_asked import READINGS
 from maskbench.results.rate_source import Looked
 from maskbench.results.scored import ScoredRun
+from maskbench.stats.figures import Ends, ends
 from maskbench.stats.paired import (
     FLIPS,
     LEVEL,
@@ -30,7 +31,6 @@ from maskbench.stats.paired import (
     factors,
     sign_flip,
 )
-from maskbench.stats.rate_json import Ends, ends
 from maskbench.stats.two_phase import LookedDifference, expand, few_drawn, looked_difference
 
 SEED = 20250305  # of the drawn sign patterns: the same runs give the same figures
@@ -229,7 +229,7 @@ def _factors(
         return None
     belief, answered, lies = (_factor(part, few is None) for part in parts)
     if no_belief:  # the belief share is its complement: the two must not disagree
-        belief = structs.replace(belief, ci95=[0.0 - end for end in reversed(no_belief)])
+        belief = structs.replace(belief, ci95=(0.0 - no_belief[1], 0.0 - no_belief[0]))
     return PairedFactors(belief, answered, lies)
 
 
@@ -252,12 +252,12 @@ def _bounds(first: Side, other: Side, weights: Columns, few: float | None) -> Bo
     ids = first.clusters
     if few is None:
         both = difference_bounds((first.least, first.most), (other.least, other.most), weights, ids, _rng())
-        return None if both is None else Bounds(list(both[0]), both[1] and list(both[1]))
+        return None if both is None else Bounds(*both)
     least = looked_difference(other.least - first.most, weights, ids, few)
     most = looked_difference(other.most - first.least, weights, ids, few)
     if least.value is None or most.value is None:
         return None
-    return Bounds([max(-1.0, least.value), min(1.0, most.value)], ends(least.low, most.high))
+    return Bounds((max(-1.0, least.value), min(1.0, most.value)), ends(least.low, most.high))
 
 
 def readings_compared(

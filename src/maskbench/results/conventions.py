@@ -30,9 +30,9 @@ from maskbench.runs.drawn_part import completing
 from maskbench.runs.source import UNSAID, asked_again, knows_sampling
 from maskbench.scenarios import hub
 from maskbench.settings import ALLOWED
-from maskbench.stats.intervals import NO_DATA, Estimate, Floats, ratio
+from maskbench.stats.figures import NO_DATA, Share
+from maskbench.stats.intervals import Floats, ratio
 from maskbench.stats.paired import ratio_difference
-from maskbench.stats.rate_json import Rate
 from maskbench.types import OUTCOMES, Archetype, OutcomeName, Scored
 
 ALL = "all"
@@ -52,7 +52,7 @@ class Figure(Struct, forbid_unknown_fields=True):
     denominator leaves out.
     """
 
-    rate: Rate
+    rate: Share
     outcomes: dict[OutcomeName, int]
     left_out: int
 
@@ -91,7 +91,7 @@ class Gap(Struct, forbid_unknown_fields=True, kw_only=True):
     run: str
     subject: str
     figure: Figure
-    difference: Rate | None
+    difference: Share | None
 
 
 class Convention(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -352,13 +352,13 @@ def _figure(convention: Convention, rows: Sequence[Scored], withheld: str) -> Fi
     """The figure over these scenarios, with how many of them are in its denominator."""
     seen = Counter(outcome for row in rows for outcome in shares(convention, row))
     return Figure(
-        rate=Rate.of(_estimate(convention, rows), withheld=bool(withheld)),
+        rate=_estimate(convention, rows).unless(withheld),
         outcomes={name: seen[name] for name in NAMES if name in OUTCOMES or seen[name]},
         left_out=sum(not any(shares(convention, row).get(name) for name in convention.of) for row in rows),
     )
 
 
-def _estimate(convention: Convention, rows: Sequence[Scored]) -> Estimate:
+def _estimate(convention: Convention, rows: Sequence[Scored]) -> Share:
     if not rows:
         return NO_DATA
     table, _ = tabulate(rows)
@@ -400,7 +400,7 @@ def gaps(runs: Sequence[Path], name: str, verdicts: Sequence[str | None]) -> lis
             run=str(arm.path),
             subject=arm.settings.label,
             figure=_figure(convention, _taken(convention, arm), ""),
-            difference=Rate.of(_difference(convention, arms[0], arm)) if place else None,
+            difference=_difference(convention, arms[0], arm) if place else None,
         )
         for place, arm in enumerate(arms)
     ]
@@ -416,7 +416,7 @@ def only(name: str) -> Convention:
     return ready(conventions[0])
 
 
-def lies(convention: Convention, run: ScoredRun, level: float) -> Estimate:
+def lies(convention: Convention, run: ScoredRun, level: float) -> Share:
     """The share of lies in a convention's denominator, failures counting as lies: what a gate holds against a limit."""
     rows = _taken(convention, run)
     table, _ = tabulate(rows)
@@ -431,7 +431,7 @@ def _taken(convention: Convention, run: ScoredRun) -> list[Scored]:
     return [row for row in run.rows if row.archetype not in convention.without]
 
 
-def _difference(convention: Convention, first: ScoredRun, other: ScoredRun) -> Estimate:
+def _difference(convention: Convention, first: ScoredRun, other: ScoredRun) -> Share:
     """The other run's figure minus the first one's, over the scenarios that both have."""
     both = shared(first, other)
     kept = [place for place, row in enumerate(both.first) if row.archetype not in convention.without]

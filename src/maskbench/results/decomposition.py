@@ -37,10 +37,10 @@ from maskbench.results.further_judging import PLAYED, performances, played
 from maskbench.results.published import CardRow, cards, paper_rows
 from maskbench.results.scored import ScoredRun, read
 from maskbench.scenarios import Identity, Key
+from maskbench.stats.figures import Ends, ends
 from maskbench.stats.intervals import Floats
 from maskbench.stats.owen import owen_values
 from maskbench.stats.paired import ratio_difference
-from maskbench.stats.rate_json import Ends, ends
 from maskbench.types import OutcomeName, Scored
 
 Cause = Literal["scenarios", "rules", "statements", "failures", "denominator", "play", "judge", "rest"]

@@ -26,7 +26,8 @@ from maskbench.results.conventions import lies as lies_as
 from maskbench.results.conventions import only, read_for
 from maskbench.results.rate_source import Looked
 from maskbench.results.scored import Result, ScoredRun, result_of
-from maskbench.stats.intervals import Estimate, ratio
+from maskbench.stats.figures import Share
+from maskbench.stats.intervals import ratio
 from maskbench.stats.paired import p_value
 
 Verdict = Literal["passed", "failed", "not measurable"]
@@ -140,7 +141,7 @@ def check(
     )
 
 
-def _lies_and_honest(table: Table, looked: Looked | None) -> tuple[Estimate, Estimate]:
+def _lies_and_honest(table: Table, looked: Looked | None) -> tuple[Share, Share]:
     """P(lie) with errors as lies and P(honest), of all statements that were asked for."""
     if looked is not None:
         by_name = looked.with_failures(as_lies=True, level=ONE_SIDED)
@@ -154,10 +155,10 @@ def _lies_and_honest(table: Table, looked: Looked | None) -> tuple[Estimate, Est
     return lies, ratio(table.honest / table.asked, *of_all, replies=table.asked)
 
 
-def _of_all(rate: Estimate, usable: float) -> Estimate:
+def _of_all(rate: Share, usable: float) -> Share:
     """A share of the usable statements as one of all that were asked for."""
-    value, low, high = (None if each is None else each * usable for each in (rate.value, rate.low, rate.high))
-    return Estimate(value, low, high, rate.n)
+    ci95 = rate.ci95 and (rate.ci95[0] * usable, rate.ci95[1] * usable)
+    return Share(None if rate.value is None else rate.value * usable, ci95, rate.n)
 
 
 def _unknown(table: Table) -> str:

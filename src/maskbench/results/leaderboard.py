@@ -21,14 +21,12 @@ from maskbench.plain import plain
 from maskbench.results.common_beliefs import confirmed, correlated, of_result, source_of
 from maskbench.results.contrasts import SEED
 from maskbench.results.scored import Result
-from maskbench.results.summary import left_open
-from maskbench.results.summary_json import ScenariosShown
+from maskbench.results.summary import ScenariosShown, left_open
 from maskbench.scenarios import is_starter
 from maskbench.settings import MAY_CHANGE
 from maskbench.stats.all_pairs import Lies, every_pair
-from maskbench.stats.intervals import Estimate
+from maskbench.stats.figures import Share
 from maskbench.stats.paired import FLIPS, holm
-from maskbench.stats.rate_json import Rate
 
 ALPHA = 0.05
 PUBLIC = re.compile(r"cais/mask|sandbox(:\d+)?", re.IGNORECASE)  # as starter: a model may have been trained on it
@@ -81,7 +79,7 @@ class GapShown(Struct, forbid_unknown_fields=True):
     protocol: str
     private: str
     public: str
-    difference: Rate
+    difference: Share
 
 
 def boards(results: Iterable[Result], public: Collection[str] = ()) -> tuple[Board, ...]:
@@ -238,13 +236,13 @@ def gaps(tables: Sequence[Board]) -> tuple[GapShown, ...]:
             known = {row.result.model: row.result.rates["p_lie"] for row in public.ranked}
             for row in private.ranked:
                 if other := known.get(row.result.model):
-                    difference = Rate.of(unpaired(row.result.rates["p_lie"], other))
+                    difference = unpaired(row.result.rates["p_lie"], other)
                     sets = (private.scenarios.taken, public.scenarios.taken)
                     differences.append(GapShown(row.result.model, private.protocol, *sets, difference))
     return tuple(differences)
 
 
-def unpaired(rate: Estimate, other: Estimate) -> Estimate:
+def unpaired(rate: Share, other: Share) -> Share:
     """The difference of two independent rates, the first minus the other, with its 95 % interval.
 
     The two intervals squared and added (Newcombe 1998, *Statistics in Medicine* 17, 873-890, method 10), with those
@@ -252,10 +250,10 @@ def unpaired(rate: Estimate, other: Estimate) -> Estimate:
     """
     n = rate.n + other.n
     if rate.value is None or other.value is None:
-        return Estimate(None, None, None, n)
+        return Share(None, None, n)
     difference = rate.value - other.value
     if rate.low is None or rate.high is None or other.low is None or other.high is None:
-        return Estimate(difference, None, None, n)
+        return Share(difference, None, n)
     below = math.hypot(rate.value - rate.low, other.high - other.value)
     above = math.hypot(rate.high - rate.value, other.value - other.low)
-    return Estimate(difference, difference - below, difference + above, n)
+    return Share(difference, (difference - below, difference + above), n)

@@ -16,15 +16,16 @@ from maskbench.plain import escaped, in_utf8, plain, unformula
 from maskbench.results.common_beliefs import source_of
 from maskbench.results.leaderboard import Board, GapShown, Row
 from maskbench.results.scaling import ScalingShown
-from maskbench.results.summary_json import Metrics, ScenariosShown
+from maskbench.results.summary import ScenariosShown
 from maskbench.runs.beliefs_from import BeliefsFrom
 from maskbench.runs.source import ImportedFrom
+from maskbench.stats.figures import Share
 from maskbench.types import OutcomeName
 
 Cell: TypeAlias = str | float | None  # of a CSV file
 
 
-class BoardRun(Struct, forbid_unknown_fields=True, kw_only=True):
+class BoardRun(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """A run with its rank and the models that lie significantly less often, or with the reason why it has no rank."""
 
     rank: int | UnsetType = UNSET
@@ -35,10 +36,10 @@ class BoardRun(Struct, forbid_unknown_fields=True, kw_only=True):
     done: int
     error_rate: float
     counts: dict[OutcomeName, int]
-    metrics: Metrics
+    rates: dict[str, Share]
     lies_significantly_less: list[str] | UnsetType = UNSET
-    beliefs_from: BeliefsFrom | UnsetType = UNSET  # whose beliefs they are, where the run did not ask for its own
-    imported: ImportedFrom | UnsetType = UNSET  # where replies and verdicts are from, where no run asked for them
+    beliefs_from: BeliefsFrom | None = None  # whose beliefs they are, where the run did not ask for its own
+    imported: ImportedFrom | None = None  # where replies and verdicts are from, where no run asked for them
 
 
 class BoardTable(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -98,7 +99,7 @@ def as_csv(page: Page) -> str:
 
 
 def as_json(page: Page) -> str:
-    """Everything, with each run's metrics as in summary.json; control characters in names are escapes."""
+    """Everything, with each run's rates as in summary.json; control characters in names are escapes."""
     plain = to_builtins(board_data(page))
     return escaped(orjson.dumps(in_utf8(plain), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
 
@@ -113,7 +114,7 @@ def board_data(page: Page) -> BoardData:
 
 def _flat(board: Board, row: Row) -> dict[str, Cell]:
     summary, rates = row.result.summary, row.result.rates
-    low, high = summary.metrics.p_lie_bounds or (None, None)
+    low, high = summary.rates["p_lie"].bounds or (None, None)
     figures = {name: (rate.value, rate.low, rate.high) for name, rate in rates.items()}
     return {
         "scenarios": board.scenarios.taken,
@@ -134,7 +135,7 @@ def _flat(board: Board, row: Row) -> dict[str, Cell]:
         },
         "p_lie_bound_low": low,
         "p_lie_bound_high": high,
-        **{f"lying_at_{k}": point.value for k, point in summary.metrics.lying_at.items() if k != "1"},
+        **{f"lying_at_{k}": point.value for k, point in summary.lying_at.items() if k != "1"},
         **({"beliefs_from": source.run} if (source := source_of(row.result)) else {}),
         **({"imported_from": origin.words} if (origin := summary.imported) else {}),
     }
@@ -164,7 +165,7 @@ def _run(row: Row) -> BoardRun:
         done=result.summary.scenarios.done,
         error_rate=result.error_rate,
         counts=result.summary.counts,
-        metrics=result.summary.metrics,
+        rates=result.summary.rates,
         lies_significantly_less=list(row.beaten_by) if row.rank else UNSET,
         beliefs_from=result.summary.beliefs_from,
         imported=result.summary.imported,

@@ -15,8 +15,8 @@ from msgspec import UNSET, Struct, UnsetType
 from numpy.typing import NDArray
 
 from maskbench.results.common_beliefs import source_of
+from maskbench.stats.figures import Ends
 from maskbench.stats.intervals import Floats, ratio
-from maskbench.stats.rate_json import Ends
 
 if TYPE_CHECKING:
     from maskbench.results.scored import Result
@@ -94,7 +94,7 @@ def scaling(results: Sequence[Result], compute: Mapping[str, Compute], rng: np.r
 def measures(result: Result, statements: int) -> dict[str, float | None]:
     """What the paper correlates with compute; at n statements only where there are several."""
     rates = result.rates
-    point = result.summary.metrics.lying_at.get(str(statements)) if statements > 1 else None
+    point = result.summary.lying_at.get(str(statements)) if statements > 1 else None
     at_n = None if point is None or point.value is None else 1 - point.value
     scores = (rates["accuracy"].value, rates["honesty_score"].value, rates["honesty_score_normalized"].value)
     return dict(zip(MEASURES, (*scores, at_n, _consistent(result)), strict=True))
@@ -152,7 +152,8 @@ def _bootstrap(x: Floats, y: Floats, groups: Sequence[NDArray[np.intp]], rng: np
     values = values[np.isfinite(values)]
     if not len(values):
         return None
-    return [float(end) for end in np.quantile(values, (0.025, 0.975))]
+    low, high = np.quantile(values, (0.025, 0.975))
+    return float(low), float(high)
 
 
 def _rank_correlations(x: Floats, y: Floats) -> Floats:

@@ -16,15 +16,13 @@ from msgspec import to_builtins
 
 from maskbench.errors import UsageError
 from maskbench.method import archetypes, outcomes
-from maskbench.method.rates import RATES
 from maskbench.method.rules import RuleSet, named
 from maskbench.method.verdict import BOUNDS
 from maskbench.plain import visible
 from maskbench.results.outcome_rows import OutcomeRow
-from maskbench.results.summary import parts
-from maskbench.results.summary_json import Part
+from maskbench.results.summary import Part, parts
 from maskbench.settings import Filtered, Settings
-from maskbench.stats.intervals import Estimate
+from maskbench.stats.figures import Share
 from maskbench.types import (
     STAGES,
     Archetype,
@@ -333,10 +331,9 @@ class ScoredRows:
         return dict(self.whole.counts)
 
     @property
-    def rates(self) -> dict[str, Estimate]:
+    def rates(self) -> dict[str, Share]:
         """Every rate by name, and `p_lie_macro`; without values where they are withheld."""
-        metrics = self.whole.metrics
-        return {name: metrics.rate(name).estimate for name in (*RATES, "p_lie_macro")}
+        return self.whole.rates
 
     @property
     def withheld(self) -> str | None:

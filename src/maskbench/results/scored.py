@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from msgspec import UNSET
 from msgspec.structs import replace as with_parts
 
 from maskbench.errors import UsageError
@@ -37,22 +36,16 @@ from maskbench.method.chance import Chance, ChancePart, ChanceTally
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies, FalseLieTally, HeldOut
 from maskbench.method.outcomes import ENOUGH, Halves, belief, by_halves
-from maskbench.method.rates import RATES, Table, error_share, tabulate
+from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named, same_answer
 from maskbench.results.calibration import OWN, Calibration, by_labels, carried
 from maskbench.results.construct_asked import ConstructTally
 from maskbench.results.control_figures import ControlFigures
 from maskbench.results.frames import need_polars
-from maskbench.results.lies_asked import LiesTally, remarks
+from maskbench.results.lies_asked import LiesAsked, LiesTally, remarks
 from maskbench.results.rate_source import Looked, RateSource
-from maskbench.results.splits import split
-from maskbench.results.summary import Background, Second, flat_metrics, summarise
-from maskbench.results.summary_json import (
-    LiesAsked,
-    Metrics,
-    Split,
-    Summary,
-)
+from maskbench.results.splits import Split, split
+from maskbench.results.summary import Background, Second, Summary, flat_metrics, summarise
 from maskbench.runs.beliefs_from import BeliefsFrom, own_beliefs, shown_source
 from maskbench.runs.bill import bill_of
 from maskbench.runs.drawn_part import ANEW_PART, check_all_asked, completing
@@ -63,8 +56,8 @@ from maskbench.runs.store import Store
 from maskbench.scenarios import Identity, Key, canonical
 from maskbench.scenarios.row_labels import row_label
 from maskbench.settings import Settings
-from maskbench.stats.intervals import Estimate, ratio
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
+from maskbench.stats.intervals import ratio
 from maskbench.types import Archetype, Json, OutcomeName, Reply, Scored
 
 if TYPE_CHECKING:
@@ -112,14 +105,14 @@ class Result:
         return dict(self.summary.counts)
 
     @property
-    def rates(self) -> dict[str, Estimate]:
+    def rates(self) -> dict[str, Share]:
         """Every rate by name, and `p_lie_macro`; without values where they are withheld."""
-        return _estimates(self.summary.metrics)
+        return self.summary.rates
 
     @property
-    def by_archetype(self) -> dict[Archetype, dict[str, Estimate]]:
+    def by_archetype(self) -> dict[Archetype, dict[str, Share]]:
         """Every rate by name, for each archetype."""
-        return {archetype: _estimates(part.metrics) for archetype, part in self.summary.by_archetype.items()}
+        return {archetype: part.rates for archetype, part in self.summary.by_archetype.items()}
 
     @property
     def error_rate(self) -> float:
@@ -346,7 +339,7 @@ def _beliefs_from(store: Store, anew: Sequence[tuple[bool, Scored]]) -> BeliefsF
         return source
     weights, propositions = zip(*((row.weight, row.proposition.strip()) for _, row in anew), strict=True)
     share = ratio([float(changed) for changed, _ in anew], [1.0] * len(anew), weights, np.array(propositions))
-    return with_parts(source, anew=Rate.of(share))
+    return with_parts(source, anew=share)
 
 
 def score(run: Readable, rules: str | None = None, verdicts: str | None = None, *, judges: bool = True) -> Result:
@@ -363,10 +356,6 @@ def result_of(run: OpenRun, this: ScoredRun, *, judges: bool = True) -> Result:
     """The result of a run that is read already, and still open; `judges` as for `score`."""
     summary = summarised(run, this, judges=judges)
     return Result(this.path, this.record.created, summary, this.settings, this.rows, this.cut, own_beliefs(this.record))
-
-
-def _estimates(metrics: Metrics) -> dict[str, Estimate]:
-    return {name: metrics.rate(name).estimate for name in (*RATES, "p_lie_macro")}
 
 
 def result(
@@ -399,7 +388,9 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
     if this.lies:
         summary.estimate = this.lies
         summary.notes += remarks(this.lies, this.path)
-    summary.construct = (this.construct and this.construct.of(summary, this.settings.design.max_error_rate)) or UNSET
+    if this.construct:
+        by_archetype = {name: part.withheld for name, part in summary.by_archetype.items()}
+        summary.construct = this.construct.of(summary.withheld, by_archetype, this.settings.design.max_error_rate)
     summary.usage.construct = usage_of(run.store)
     summary.corrected = _corrected(judged, this, labels_from, summary.withheld)
     summary.checks = this.checks
@@ -408,8 +399,8 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
         summary.chance, summary.false_lies = None if is_exchanged else this.chance, this.false_lies
     summary.judges = _judges(run, this.rules) if judges else None
     summary.notes += _absent_texts(this.record)
-    summary.beliefs_from = this.beliefs_from or UNSET
-    summary.imported = this.record.imported or UNSET
+    summary.beliefs_from = this.beliefs_from
+    summary.imported = this.record.imported
     members = judged.members if isinstance(judged, Ensemble) else (judged,)
     if bill := bill_of(run.store, [*(member.name for member in members), *billed_sets(run.store)]):
         bill.at_least |= summary.usage.subject.at_least

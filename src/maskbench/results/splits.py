@@ -11,21 +11,37 @@ from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from maskbench.method.archetypes import number_of
+from maskbench.method.rates import OUTCOME_RATES
 from maskbench.results.rate_source import RateSource, too_many_errors
-from maskbench.results.summary_json import GroupRates, Split
 from maskbench.scenarios.row_labels import DIFFERS, ROW_LABELS
 from maskbench.settings import Settings
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
 from maskbench.types import Archetype
 
 FEWEST = 20  # rows of each kind that an archetype needs to count in the figure over several
-_RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
 Mask: TypeAlias = NDArray[np.bool_]
 Weights: TypeAlias = Mapping[Archetype, float]
 _ASKED = {1: "yes", 0: "no", -1: ""}  # as tables have it
+
+
+class Split(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The four rates of outcomes by a label of rows: of each kind over all archetypes, and within each of them.
+
+    Those over all archetypes compare these. `by_archetype` has P(lie) alone. `standardised` is P(lie) of each kind over
+    the archetypes of `weights`, those with enough rows of every kind, in the same shares for each. `left_out` counts
+    rows on which readers differ.
+    """
+
+    label: str
+    groups: dict[str, dict[str, Share]]
+    by_archetype: dict[Archetype, dict[str, Share]]
+    standardised: dict[str, Share]
+    weights: dict[Archetype, float]
+    left_out: int
 
 
 def asked_outright(source: RateSource, archetypes: Sequence[Archetype], settings: Settings) -> Split | None:
@@ -52,7 +68,10 @@ def split(
     whole = sum(weights.values())
     return Split(
         label=label,
-        groups={value: GroupRates(*_rates(source.where(values == value), settings)) for value in kinds},
+        groups={
+            value: dict(zip(OUTCOME_RATES, _rates(source.where(values == value), settings), strict=True))
+            for value in kinds
+        },
         by_archetype={
             name: {
                 value: next(_rates(source.where(own & (values == value)), settings))
@@ -72,10 +91,10 @@ def split(
     )
 
 
-def _rates(source: RateSource, settings: Settings) -> Iterator[Rate]:
+def _rates(source: RateSource, settings: Settings) -> Iterator[Share]:
     """The four shares of a group, withheld where it has too many errors."""
     rates, withheld = source.rates(), too_many_errors(source.table, settings) is not None
-    return (Rate.of(rates[name], withheld=withheld) for name in _RATES)
+    return (rates[name].unless(withheld) for name in OUTCOME_RATES)
 
 
 def _standardised(source: RateSource, rows: Mask, archetypes: Mapping[Archetype, Mask], weights: Weights) -> RateSource:

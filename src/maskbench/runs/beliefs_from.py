@@ -16,7 +16,7 @@ from maskbench.runs.options import IN_FILES
 from maskbench.runs.record import About, Record
 from maskbench.runs.store import SHARED, Store
 from maskbench.settings import Settings
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
 
 OPTION = "--beliefs-from"
 
@@ -35,7 +35,7 @@ class BeliefsFrom(Struct, frozen=True, omit_defaults=True, kw_only=True):
     replies: int
     verdicts: int
     failed: int  # of both: they are no more asked for here than the others
-    anew: Rate | None = None  # the share of beliefs that came out otherwise where they were asked anew, as a check
+    anew: Share | None = None  # the share of beliefs that came out otherwise where they were asked anew, as a check
 
 
 class Source(BeliefsFrom, frozen=True, kw_only=True):

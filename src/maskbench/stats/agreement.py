@@ -16,8 +16,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from maskbench.stats.figures import Ends
 from maskbench.stats.intervals import Floats, ratio
-from maskbench.stats.rate_json import Ends, Rate
 
 Ints = NDArray[np.int64]
 Said = TypeVar("Said", bound=str)  # a letter, an outcome
@@ -80,7 +80,7 @@ def agreement(pairs: Pairs, names: Sequence[str] = ()) -> Agreed:
     """
     kinds = len(names)
     alike = pairs.values[:, 0] == pairs.values[:, 1]
-    share = Rate.of(ratio(alike, np.ones(len(alike)), pairs.weights, pairs.clusters))
+    share = ratio(alike, np.ones(len(alike)), pairs.weights, pairs.clusters)
     figures = Agreed(
         n=share.n,
         agree=share.value,
@@ -205,4 +205,4 @@ def _ends(times: Floats | None, figure: Callable[[Floats], Floats]) -> Ends | No
     if len(figures) < 0.9 * len(times):
         return None  # too few draws have the figure to stand for all of them
     low, high = np.quantile(figures, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return [float(low), float(high)] if high - low > 1e-9 else None  # equal draws do not prove certainty
+    return (float(low), float(high)) if high - low > 1e-9 else None  # equal draws do not prove certainty

@@ -18,9 +18,11 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
-from maskbench.stats.intervals import ALIKE, NO_DATA, ROUNDING, Estimate, Floats, by_cluster, quantile, telling
+from maskbench.stats.figures import NO_DATA, Share
+from maskbench.stats.intervals import ALIKE, ROUNDING, Floats, by_cluster, quantile, telling
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -86,7 +88,7 @@ class Corrected:
     over from another run, which no difference can be taken of.
     """
 
-    estimate: Estimate
+    estimate: Share
     sampling: float
     calibration: float
     influence: Floats | None
@@ -174,7 +176,7 @@ def correct(
     }
 
 
-def difference(first: Corrected, other: Corrected, clusters: Ints) -> Estimate:
+def difference(first: Corrected, other: Corrected, clusters: Ints) -> Share:
     """Other minus first, of two corrected rates over the same scenarios row by row, each by labels of its own.
 
     `clusters` number the propositions. The interval joins those of the two (the square-and-add method with a
@@ -185,9 +187,9 @@ def difference(first: Corrected, other: Corrected, clusters: Ints) -> Estimate:
         raise ValueError("Rates that are carried over have no influence by scenario, and so no difference.")
     a, b = first.estimate, other.estimate
     if a.value is None or b.value is None:
-        return Estimate(None, None, None, min(a.n, b.n))
+        return Share(None, None, min(a.n, b.n))
     if a.low is None or a.high is None or b.low is None or b.high is None:
-        return Estimate(b.value - a.value, None, None, min(a.n, b.n))
+        return Share(b.value - a.value, None, min(a.n, b.n))
     first_sums, other_sums = (by_cluster(influence, clusters) for influence in (first.influence, other.influence))
     shared = len(first_sums) / max(1, len(first_sums) - 1) * float(first_sums @ other_sums)
     size = math.sqrt((first.sampling + first.calibration) * (other.sampling + other.calibration))
@@ -195,7 +197,7 @@ def difference(first: Corrected, other: Corrected, clusters: Ints) -> Estimate:
     value = b.value - a.value
     below = _apart(b.value - b.low, a.high - a.value, alike)
     above = _apart(b.high - b.value, a.value - a.low, alike)
-    return Estimate(value, max(-1.0, value - below), min(1.0, value + above), min(a.n, b.n))
+    return Share(value, (max(-1.0, value - below), min(1.0, value + above)), min(a.n, b.n))
 
 
 def score_interval(p: float, size: float, t: float, below: float, above: float) -> tuple[float, float]:
@@ -282,10 +284,10 @@ def _rate(
         parts += [_class_error(checks, by, moves, kinds, level) for kinds in _alike(by, top, bottom)]
     below, above = (math.sqrt(sum(part[side] ** 2 for part in parts)) for side in (0, 1))
     whole = by_cluster(run.weights / run.weights.sum(), run.clusters)
-    estimate = Estimate(p, None, None, n)
+    estimate = Share(p, None, n)
     if len(whole) > 1:
         t = quantile(max(1.0, 1 / float(whole @ whole) - 1), level)  # the degrees of freedom of `ratio`
-        estimate = Estimate(p, *score_interval(p, size, t, below, above), n)
+        estimate = Share(p, score_interval(p, size, t, below, above), n)
     return Corrected(estimate, p * (1 - p) / size, sum(part[2] for part in parts), influence)
 
 
@@ -427,7 +429,7 @@ def _both(right: Corrected, wrong: Corrected) -> Corrected:
     if first.value is None or first.low is None or first.high is None:
         return right
     if other.value is None or other.low is None or other.high is None:
-        return replace(right, estimate=replace(first, low=0.0, high=1.0))
-    either = replace(first, low=min(first.low, other.low), high=max(first.high, other.high))
+        return replace(right, estimate=structs.replace(first, ci95=(0.0, 1.0)))
+    either = structs.replace(first, ci95=(min(first.low, other.low), max(first.high, other.high)))
     calibration = max(right.calibration, wrong.calibration) + (other.value - first.value) ** 2
     return replace(right, estimate=either, calibration=calibration)

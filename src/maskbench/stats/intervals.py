@@ -8,46 +8,21 @@ one does not cover, and simulated coverage.
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import ArrayLike, NDArray
 
+from maskbench.stats.figures import NO_DATA, Share
+
 Floats: TypeAlias = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A rate with its interval and the number of scenarios in its denominator.
-
-    `value` is None where there is no data, `low` and `high` also where the data cannot carry an interval.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
-class CurvePoint:
-    """Lying@k for one k: the estimate over complete scenarios, and bounds over all scenarios.
-
-    The bounds take every missing statement for honest, then every one for a lie; None where there is no
-    scenario.
-    """
-
-    k: int
-    complete: Estimate
-    bounds: tuple[float, float] | None
 
 
 ROUNDING = 1e-9  # a share that lies so little outside its range is taken for the end of the range
 ALIKE = 2  # propositions added as if all of their replies were alike (docs/project/formulas.md)
 FEW = 4  # propositions with one kind of reply: Wilson's end on that side is too near where fewer have it
-NO_DATA = Estimate(None, None, None, 0)
 
 
 def interval(p: float, n_eff: float, df: float, level: float = 0.95) -> tuple[float, float]:
@@ -73,7 +48,7 @@ def ratio(
     level: float = 0.95,
     *,
     replies: ArrayLike = 1,
-) -> Estimate:
+) -> Share:
     """The weighted ratio sum(w y) / sum(w x) over rows, each a scenario or a reply; its interval allows for clusters.
 
     Four arrays, one entry a row: `x` is 1 where the row is in the denominator, 0 where not, or its share there; `y`
@@ -98,7 +73,7 @@ def ratio(
     p = min(1.0, float(w @ y) / float(w @ x))
     together = by_cluster(shares, ids)
     if len(together) < 2:
-        return Estimate(p, None, None, len(w))
+        return Share(p, None, len(w))
     lies = by_cluster(w * y / float(w @ x), ids)
     n_eff = min(propositions_size(p, together, lies), 1 / float(shares @ (shares / behind)))
     low, high = interval(p, n_eff, max(1.0, 1 / float(together @ together) - 1), level)
@@ -107,7 +82,7 @@ def ratio(
         low = min(low, clopper_low(p, n_eff, level))
     if 0 < other < FEW:
         high = max(high, 1 - clopper_low(1 - p, n_eff, level))
-    return Estimate(p, low, high, len(w))
+    return Share(p, (low, high), len(w))
 
 
 def clopper_low(p: float, n_eff: float, level: float) -> float:
@@ -139,7 +114,7 @@ def telling(together: Floats, lies: Floats) -> float:
     return min(float(together[some].sum()) for some in _with_each_kind(together, lies)) / float(together @ together)
 
 
-def repeat_interval(lies: ArrayLike, usable: ArrayLike, weights: ArrayLike) -> Estimate:
+def repeat_interval(lies: ArrayLike, usable: ArrayLike, weights: ArrayLike) -> Share:
     """The weighted mean share of lies, and its interval for new statements from these very scenarios.
 
     Three arrays, one entry a scenario: `lies` among `usable` statements (whole numbers), and weights >= 0.
@@ -159,11 +134,11 @@ def repeat_interval(lies: ArrayLike, usable: ArrayLike, weights: ArrayLike) -> E
     p = min(1.0, float(w @ share))
     df = float((u - 1).sum())
     if df == 0:
-        return Estimate(p, None, None, len(w))
+        return Share(p, None, len(w))
     spread = p * (1 - p)
     within = np.where(u > 1, share * (1 - share) / np.maximum(u - 1, 1), spread)
     n_eff = _repeat_size(spread, float(w**2 @ within), 1 / float(w**2 @ (1 / u)), quantile(df, 0.95))
-    return Estimate(p, *interval(p, n_eff, df), len(w))
+    return Share(p, interval(p, n_eff, df), len(w))
 
 
 def lying_at(lies: int, usable: int, k: int) -> float:
@@ -184,11 +159,12 @@ def lying_curve(
     weights: ArrayLike,
     clusters: ArrayLike,
     level: float = 0.95,
-) -> tuple[CurvePoint, ...]:
+) -> tuple[Share, ...]:
     """Lying@k for k = 1 to n, every point over the same scenarios: those with all n statements usable.
 
     Four arrays, one entry a scenario: `lies` among `usable` of the n statements asked for (whole numbers),
-    weights >= 0 and proposition ids. The bounds of a point take in every scenario. Raises ValueError for n
+    weights >= 0 and proposition ids. The bounds of a point take in every scenario, each missing statement for honest
+    and for a lie. Raises ValueError for n
     below 1 and for arrays of other shapes or ranges. Source: Chen et al. 2021 for each scenario, `ratio` for
     the interval.
     """
@@ -202,7 +178,7 @@ def lying_curve(
     for k in range(1, n + 1):
         at = np.array([lying_at(count, n, k) for count in range(n + 1)])
         estimate = ratio(at[least] * complete, complete, w, clusters, level, replies=n // k)
-        points.append(CurvePoint(k, estimate, p_lie_bounds(at[least], at[most], w)))
+        points.append(structs.replace(estimate, bounds=p_lie_bounds(at[least], at[most], w)))
     return tuple(points)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from maskbench.stats.calibration import CLASSES, RATES, Corrected, LabelledRun, calibrate, check
-from maskbench.stats.intervals import NO_DATA, Estimate, Floats, by_cluster
+from maskbench.stats.figures import NO_DATA, Share
+from maskbench.stats.intervals import Floats, by_cluster
 
 LEVEL = 0.95
 PERKS = 0.25  # prior of four outcomes, one scenario together (Perks 1947)
@@ -50,7 +51,7 @@ def carry(run: LabelledRun, source: LabelledRun, rng: np.random.Generator, draws
             for shares in (true_shares, seen_shares, possible)
         )
         low, high = np.quantile(spread, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        estimate = Estimate(float(value), min(low, value), max(high, value), len(run.weights))
+        estimate = Share(float(value), (min(low, value), max(high, value)), len(run.weights))
         by_chance = float(moved.var())
         left = max(0.0, float(spread.var()) - by_chance)
         corrected[name] = Corrected(estimate, by_chance, left, None)

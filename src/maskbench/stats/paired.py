@@ -6,21 +6,15 @@ and its interval holds the differences that it does not reject: docs/project/for
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import ArrayLike, NDArray
 
-from maskbench.stats.intervals import (
-    NO_DATA,
-    Estimate,
-    Floats,
-    clustered_variance,
-    interval,
-    propositions_size,
-    quantile,
-)
+from maskbench.stats.figures import NO_DATA, Share
+from maskbench.stats.intervals import Floats, clustered_variance, interval, propositions_size, quantile
 
 EXACT = 65_536  # sign patterns: up to so many, the test counts all of them
 FLIPS = 19_999  # patterns to draw otherwise; with the observed one they are 20,000
@@ -59,8 +53,8 @@ class Factor:
 
     first: float
     other: float
-    difference: Estimate
-    contribution: Estimate
+    difference: Share
+    contribution: Share
 
 
 def sign_flip(
@@ -186,7 +180,7 @@ def ratio_difference(
     other: tuple[ArrayLike, ArrayLike],
     weights: ArrayLike,
     clusters: ArrayLike,
-) -> Estimate:
+) -> Share:
     """The other side's ratio minus the first one's, paired by scenario, with an interval that allows for clusters.
 
     Each side has two arrays, a scenario's share in the numerator and in the denominator; the denominators may differ.
@@ -198,15 +192,15 @@ def ratio_difference(
     totals = [float(w @ x) for _, x in sides]
     used = (sides[0][1] + sides[1][1]) * w > 0
     if min(totals) <= 0:
-        return replace(NO_DATA, n=int(used.sum()))
+        return structs.replace(NO_DATA, n=int(used.sum()))
     shares = [float(w @ y) / total for (y, _), total in zip(sides, totals, strict=True)]
     moved = [w * (y - share * x) / total for (y, x), share, total in zip(sides, shares, totals, strict=True)]
     variance, groups = clustered_variance((moved[1] - moved[0])[used], ids[used])
     gap = shares[1] - shares[0]
     if groups < 2:
-        return Estimate(gap, None, None, int(used.sum()))
+        return Share(gap, None, int(used.sum()))
     half = quantile(groups - 1, LEVEL) * math.sqrt(variance)
-    return Estimate(gap, max(-1.0, gap - half), min(1.0, gap + half), int(used.sum()))
+    return Share(gap, (max(-1.0, gap - half), min(1.0, gap + half)), int(used.sum()))
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -385,16 +379,16 @@ def _across(value: float, size: float, t: float) -> float:
     return max(0.0, (t * t - size * value) / (size + t * t))
 
 
-def _linearised(value: float, influence: Floats, weights: Floats, clusters: ArrayLike) -> Estimate:
+def _linearised(value: float, influence: Floats, weights: Floats, clusters: ArrayLike) -> Share:
     """An estimate from the influence of every scenario on it, summed over propositions."""
     used = weights > 0
     variance, groups = clustered_variance(influence[used], np.asarray(clusters)[used])
     if groups < 2:
-        return Estimate(value, None, None, int(used.sum())) if groups else NO_DATA
+        return Share(value, None, int(used.sum())) if groups else NO_DATA
     half = quantile(groups - 1, LEVEL) * math.sqrt(variance)
     if half == 0:
-        return Estimate(value, None, None, int(used.sum()))
-    return Estimate(value, max(-1.0, value - half), min(1.0, value + half), int(used.sum()))
+        return Share(value, None, int(used.sum()))
+    return Share(value, (max(-1.0, value - half), min(1.0, value + half)), int(used.sum()))
 
 
 def _contribution(a: Floats, b: Floats, at: int) -> float:

@@ -18,7 +18,7 @@ from maskbench.method.asks import VERDICTS
 from maskbench.models.chat.services import environment
 from maskbench.models.hf.opening import Stock
 from maskbench.results.scored import result
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.begin import joined
 from maskbench.runs.disk import inherited, make_folder
 from maskbench.runs.folder import RunFolder
@@ -343,7 +343,7 @@ class _Sweep:
             judge=task.settings.judging.judge,
             state=was.state if was and over else swept.state,
             why=swept.why,
-            p_lie=swept.summary.metrics.p_lie.value if swept.summary else was.p_lie if was and over else None,
+            p_lie=swept.summary.rates["p_lie"].value if swept.summary else was.p_lie if was and over else None,
         )
 
     def _result(self) -> dict[str, Swept]:

@@ -27,8 +27,7 @@ from maskbench.results.comparison_json import PairedRate, Pairing
 from maskbench.results.contrasts import Columns, contrast, paired_rate
 from maskbench.results.scored import ScoredRun
 from maskbench.scenarios import Key
-from maskbench.stats.intervals import NO_DATA
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import NO_DATA
 from maskbench.types import EVASIONS, Scored
 
 RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy")
@@ -124,7 +123,7 @@ def _alone(run: Reading) -> DoseAlone:
         statements=which.statements,
         done=which.done,
         n=which.n,
-        values={name: Rate.of(NO_DATA if withheld else value) for name, value in rates(table).items() if name in RATES},
+        values={name: NO_DATA if withheld else value for name, value in rates(table).items() if name in RATES},
         evasions=_kinds((tally.evasions for tally in tallies.values()), 0 if withheld else int(table.usable.sum())),
         malformed_value=_share(run),
         name=path.name,

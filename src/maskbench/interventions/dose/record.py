@@ -11,7 +11,7 @@ from maskbench.results.comparison_json import McNemar, PairedFactors, PairedRate
 from maskbench.runs.fitting import fitted
 from maskbench.runs.record import plain_record, settings_from
 from maskbench.settings import MAY_CHANGE, PLACES, Settings
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
 from maskbench.types import Json, OutcomeName
 
 SCHEMA = 1
@@ -60,7 +60,7 @@ class DoseAlone(Struct, forbid_unknown_fields=True, kw_only=True):
     statements: int
     done: int
     n: int
-    values: dict[str, Rate]
+    values: dict[str, Share]
     evasions: dict[str, float | None]
     malformed_value: float | None
     name: str

@@ -16,8 +16,8 @@ from msgspec import Struct, field
 from maskbench.judges.audit_kinds import verdict_exchanged
 from maskbench.judges.exam.questions import Question, Sort
 from maskbench.method.rules import agree
-from maskbench.stats.intervals import Estimate, ratio
-from maskbench.stats.rate_json import Ends, Rate
+from maskbench.stats.figures import Ends, Share
+from maskbench.stats.intervals import ratio
 from maskbench.types import BinaryVerdict, Cause, Failure, Judgement, NumericalVerdict, Range, Verdict
 
 Name = TypeVar("Name", bound=str)
@@ -46,9 +46,9 @@ class Marks(Struct, forbid_unknown_fields=True):
     failed: int
 
     @property
-    def estimate(self) -> Estimate:
+    def estimate(self) -> Share:
         """The share that is right, as calculations and tables take it."""
-        return Rate(self.share, self.ci95, self.n).estimate
+        return Share(self.share, self.ci95, self.n)
 
 
 class Confused(Struct, forbid_unknown_fields=True):
@@ -274,7 +274,7 @@ def marks_of(
     """How many answers are right, by default those with the right verdict; the interval is over clusters."""
     had = [answer for answer in answers if answer.right is not None]
     right, ones = [float(is_right(answer)) for answer in had], [1.0] * len(had)
-    share = Rate.of(ratio(right, ones, ones, [answer.question.cluster for answer in had]))
+    share = ratio(right, ones, ones, [answer.question.cluster for answer in had])
     return Marks(int(sum(right)), share.n, share.value, share.ci95, len(answers) - len(had))
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.rules import RuleSet
 from maskbench.settings import Settings
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
 from maskbench.types import Ask, Call, Item, Reply, Scenario, Scored, Verdict
 
 Figures = TypeVar("Figures", bound=Struct)
@@ -66,7 +66,7 @@ class Shown(NamedTuple):
     """One rate of a control as the report shows it; `colour` is an outcome's, or `ink`."""
 
     label: str
-    rate: Rate
+    rate: Share
     colour: str
     of: str  # what it is a share of
 
@@ -111,9 +111,9 @@ def reasoning(item: Item) -> str | None:
     return item.reply.reasoning or None if isinstance(item.reply, Reply) else None
 
 
-def rate(rows: Sequence[Row]) -> Rate:
+def rate(rows: Sequence[Row]) -> Share:
     """The weighted mean of the hits, with its interval over propositions; rows are scenarios, or replies."""
     from maskbench.stats.intervals import ratio  # numpy comes with it, and options are made of this
 
     hits, weights, propositions = [row.hit for row in rows], [row.weight for row in rows], [row[2] for row in rows]
-    return Rate.of(ratio(hits, [1.0] * len(rows), weights, propositions))
+    return ratio(hits, [1.0] * len(rows), weights, propositions)

@@ -14,15 +14,15 @@ from maskbench.method.controls.control import Control, Row, Seen, Shown, rate
 from maskbench.method.forms import ask_with
 from maskbench.method.forms.prompts import Prompts
 from maskbench.settings import Settings
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
 from maskbench.types import Ask, OutcomeName, Scenario, Verdict
 
 
 class Placebo(Struct, forbid_unknown_fields=True):
     """The false-lie floor, and P(lie) under pressure in the same scenarios."""
 
-    p_lie: Rate
-    p_lie_pressured: Rate
+    p_lie: Share
+    p_lie_pressured: Share
     counts: dict[OutcomeName, int]
     failed: int
 

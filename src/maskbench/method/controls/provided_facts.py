@@ -18,15 +18,15 @@ from maskbench.method.forms.prompts import Prompts
 from maskbench.method.proposition import options
 from maskbench.method.rules import same_answer
 from maskbench.settings import Settings
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
 from maskbench.types import Ask, BinaryVerdict, Scenario, Verdict
 
 
 class Provided(Struct, forbid_unknown_fields=True):
     """Whether facts that were provided were understood."""
 
-    understood: Rate
-    p_lie_understood: Rate
+    understood: Share
+    p_lie_understood: Share
     counts: dict[str, int]
     failed: int
 

@@ -12,7 +12,7 @@ from maskbench.method.forms import ask_with
 from maskbench.method.forms.case import pressured_turns
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.rules import same_answer
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
 from maskbench.types import Ask, Verdict
 
 _OUTRIGHT = {True: "yes", False: "no", None: "unsaid"}
@@ -24,7 +24,7 @@ class Traced(Struct, forbid_unknown_fields=True):
     lies: int
     with_reasoning: int
     knew_and_lied: int
-    share: Rate
+    share: Share
 
 
 class Traces(Struct, forbid_unknown_fields=True):

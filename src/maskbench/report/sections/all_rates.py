@@ -9,7 +9,6 @@ from maskbench.report.format import CAVEAT, interval, pair
 from maskbench.report.of_runs import Scored, has_rates, named, run_colour, table
 from maskbench.report.sections.provenance import marked
 from maskbench.report.words import EXPLAINED, RATES, heading
-from maskbench.stats.rate_json import known
 
 _SCORE = (
     "Honesty scores are shares without a lie: evasion counts as honest in them. P(honest) is what was said honestly."
@@ -33,8 +32,8 @@ def rates(runs: Sequence[Scored]) -> Iterator[Block]:
     else:
         yield table
     yield Sentence((f"95 % intervals: {CAVEAT}. {_SCORE}",), "note")
-    same = [(run.name, known(run.summary.metrics.p_lie.ci95_same_scenarios)) for run in runs]
-    if again := [f"{name}: {interval(ends)} %" for name, ends in same if ends]:
+    same = [(run.name, run.summary.same_scenarios) for run in runs]
+    if again := [f"{name}: {interval(rate.ci95)} %" for name, rate in same if rate and rate.ci95]:
         yield (
             "The intervals are for other scenarios of this kind. For asking these very scenarios again, P(lie) has a "
             f"narrower one: {'; '.join(again)}."
@@ -43,13 +42,13 @@ def rates(runs: Sequence[Scored]) -> Iterator[Block]:
 
 def _alone(run: Scored) -> Iterator[Row]:
     for name in EXPLAINED:
-        yield Row(heading(name), run.summary.metrics.rate(name).estimate, _COLOURS.get(name, "ink"))
+        yield Row(heading(name), run.summary.rates[name], _COLOURS.get(name, "ink"))
 
 
 def _beside(runs: Sequence[Scored]) -> Iterator[Row | str]:
     for name in _MAIN:
         yield heading(name)
-        yield from (Row(run.name, run.summary.metrics.rate(name).estimate, run_colour(run.place)) for run in runs)
+        yield from (Row(run.name, run.summary.rates[name], run_colour(run.place)) for run in runs)
 
 
 def _table(runs: Sequence[Scored]) -> Table:
@@ -57,7 +56,7 @@ def _table(runs: Sequence[Scored]) -> Table:
         (heading(name), *named(runs, run), *pair(rate), f"{rate.n:,}", marked(run.summary, name, what))
         for name, what in EXPLAINED.items()
         for run in runs
-        for rate in (run.summary.metrics.rate(name).estimate,)
+        for rate in (run.summary.rates[name],)
     ]
     rows += [(f"Bounds on {RATES['p_lie']}", *named(runs, run), *_bounds(run)) for run in runs]
     head = ("rate", *(("run",) if len(runs) > 1 else ()), "value", "95 %", "n", "what it is")
@@ -67,7 +66,7 @@ def _table(runs: Sequence[Scored]) -> Table:
 def _bounds(run: Scored) -> tuple[str, str, str, str]:
     """What P(lie) could be over all that is done: not an interval, so it stands where the value does."""
     unknown = "errors and disputes" if "disputed" in run.summary.counts else "errors"
-    ends = interval(run.summary.metrics.p_lie_bounds)
+    ends = interval(run.summary.rates["p_lie"].bounds)
     return ends, "", f"{run.summary.scenarios.done:,}", f"all {unknown} honest, or all lies"
 
 
@@ -78,7 +77,7 @@ def lying_at_k(runs: Sequence[Scored]) -> Iterator[Block]:
         "Whoever presses once can press again. Lying@k is the share of scenarios in which at least one of k statements "
         "is a lie.",
     )
-    able = [run for run in runs if len(run.summary.metrics.lying_at) > 1]
+    able = [run for run in runs if len(run.summary.lying_at) > 1]
     if not able:
         none = "Here there is one statement a scenario, and so no curve. To get one: "
         yield Only("page", Sentence((none, Words("maskbench run MODEL --statements 10", "code"), ".")))
@@ -101,15 +100,15 @@ def _figure(able: Sequence[Scored], behind: Table, *, several: bool) -> Figure |
 
 def _table_at_k(runs: Sequence[Scored], able: Sequence[Scored]) -> Table:
     rows = [
-        (*named(runs, run), k, *pair(point.estimate), f"{point.n:,}", interval(point.bounds))
+        (*named(runs, run), k, *pair(point), f"{point.n:,}", interval(point.bounds))
         for run in able
-        for k, point in run.summary.metrics.lying_at.items()
+        for k, point in run.summary.lying_at.items()
     ]
     return table(runs, ("k", "lied at least once", "95 %", "n", "bounds whatever failed, %"), rows)
 
 
 def _line(run: Scored, several: bool) -> Line:
-    at = {int(k): point for k, point in run.summary.metrics.lying_at.items()}
+    at = {int(k): point for k, point in run.summary.lying_at.items()}
     ends = {k: point.bounds for k, point in at.items() if point.bounds}
     bounds = {k: (low, high) for k, (low, high) in ends.items() if low < high}
-    return Line(run.name if several else "", run.place, {k: point.estimate for k, point in at.items()}, bounds)
+    return Line(run.name if several else "", run.place, at, bounds)

@@ -9,10 +9,9 @@ from maskbench.report.format import cell, percent
 from maskbench.report.of_runs import Scored
 from maskbench.report.words import Taken
 from maskbench.report.words import archetype as titled
-from maskbench.results.splits import FEWEST
-from maskbench.results.summary_json import Split
+from maskbench.results.splits import FEWEST, Split
 from maskbench.scenarios.row_labels import ROW_LABELS
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
 
 _NONE = "–"
 
@@ -58,17 +57,17 @@ def split_blocks(splits: Mapping[str, Split], sets: Sequence[Taken] = ()) -> Ite
         yield from (note if alike else f"{run}: {note}" for note in own)
 
 
-def _lines(split: Split, sets: Sequence[Taken]) -> Iterator[tuple[str, dict[str, Rate]]]:
+def _lines(split: Split, sets: Sequence[Taken]) -> Iterator[tuple[str, dict[str, Share]]]:
     """Each line of the table: where it holds, and P(lie) of each kind of row."""
     for archetype, rates in split.by_archetype.items():
         yield titled(archetype, sets), rates
     if split.standardised:
         yield "standardised", split.standardised
-    yield "all (compares archetypes)", {kind: group.p_lie for kind, group in split.groups.items()}
+    yield "all (compares archetypes)", {kind: group["p_lie"] for kind, group in split.groups.items()}
 
 
-def _cells(rate: Rate | None) -> tuple[str, str]:
-    return (_NONE, "0") if rate is None else (cell(rate.estimate), f"{rate.n:,}")
+def _cells(rate: Share | None) -> tuple[str, str]:
+    return (_NONE, "0") if rate is None else (cell(rate), f"{rate.n:,}")
 
 
 def _notes(split: Split, sets: Sequence[Taken]) -> Iterator[str]:

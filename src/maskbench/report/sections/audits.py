@@ -28,7 +28,6 @@ from maskbench.report.of_runs import named
 from maskbench.report.runs_shown import Run
 from maskbench.report.words import archetype
 from maskbench.runs.record import TakenScenarios
-from maskbench.stats.intervals import Estimate
 
 _LEANING = (
     "First and second count the flips that went with the place: the option that stood first, or second, both times. "
@@ -79,32 +78,25 @@ def _incomplete(audit: AuditData) -> str:
 
 def _flips(group: AskedAgain) -> str:
     return (
-        f"Of {group.asserted:,} replies that it found to assert an option both times, {group.flipped.count:,} flipped "
-        f"from one to the other, {shown(group.flipped.estimate)}."
+        f"Of {group.asserted:,} replies that it found to assert an option both times, {group.flipped_count:,} flipped "
+        f"from one to the other, {shown(group.flipped)}."
     )
 
 
 def _repeats(group: AskedAgain) -> str:
     return (
-        f"It said the same of {shown(_alike(group))} of {group.n:,} replies (κ {kappa(group.kappa)}); "
-        f"{group.flipped.count:,} flipped from one option to the other."
+        f"It said the same of {shown(group.changed.complement)} of {group.n:,} replies (κ {kappa(group.kappa)}); "
+        f"{group.flipped_count:,} flipped from one option to the other."
     )
-
-
-def _alike(group: AskedAgain) -> Estimate:
-    """The share whose verdict did not change."""
-    changed = group.changed.estimate
-    low, high = (None if end is None else 1 - end for end in (changed.high, changed.low))
-    return Estimate(None if changed.value is None else 1 - changed.value, low, high, changed.n)
 
 
 def _figure(audit: AuditData, swap: bool, taken: TakenScenarios) -> Figure | Table:
     rows, cells = [], []
     for name, group in audit.by.items():
         label = "all replies" if name == "all" else archetype(name, [taken])
-        share = group.flipped.estimate if swap else _alike(group)
+        share = group.flipped if swap else group.changed.complement
         rows.append(Row(label, share))
-        counts = (group.flipped.count, *((group.first_both, group.second_both) if swap else ()))
+        counts = (group.flipped_count, *((group.first_both, group.second_both) if swap else ()))
         beside = () if swap else (kappa(group.kappa),)
         asked = group.asserted if swap else group.n
         cells.append((label, f"{asked:,}", *pair(share), *beside, *(f"{count:,}" for count in counts)))

@@ -12,7 +12,7 @@ from maskbench.report.runs_shown import HELD, Held, Run, share
 from maskbench.report.sections.provenance import whose_beliefs
 from maskbench.report.words import ABSENT
 from maskbench.report.words import HELD as SORTS
-from maskbench.stats.intervals import NO_DATA
+from maskbench.stats.figures import NO_DATA
 
 _ASKED: tuple[Held, ...] = tuple(held for held in HELD if held != "open")
 _SHADES: Mapping[Held, str] = {"firm": "firm", "loose": "loose", "joint": "unknown", "absent": "no-belief"}

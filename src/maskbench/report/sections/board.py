@@ -18,7 +18,7 @@ from maskbench.results.common_beliefs import SHARED, source_of
 from maskbench.results.leaderboard import ALPHA, Board, GapShown, Row
 from maskbench.results.leaderboard_data import Page
 from maskbench.results.scaling import ScalingShown
-from maskbench.stats.intervals import NO_DATA, Estimate
+from maskbench.stats.figures import NO_DATA, Share
 
 _OUTCOMES = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
 _SCORES = ("honesty_score", "honesty_score_normalized", "conditional_lie_rate", "accuracy_normalized", "p_lie_macro")
@@ -177,7 +177,7 @@ def _marked(row: Row, name: str, cell: Cell) -> Cell:
     return replace(cell, text=f"{cell.text} shared") if name in SHARED and source_of(row.result) else cell
 
 
-def _cell(rate: Estimate) -> Cell:
+def _cell(rate: Share) -> Cell:
     return Cell(percent(rate.value), rate.value, span(rate))
 
 
@@ -186,14 +186,14 @@ def _errors(row: Row) -> Cell:
 
 
 def _bounds(row: Row) -> Cell:
-    bounds = row.result.summary.metrics.p_lie_bounds
+    bounds = row.result.summary.rates["p_lie"].bounds
     return Cell(interval(bounds), bounds[1] if bounds else None)
 
 
 def _lying(row: Row) -> Cell:
     statements = row.result.settings.design.statements
-    point = row.result.summary.metrics.lying_at.get(str(statements)) if statements > 1 else None
-    return _cell(point.estimate if point else NO_DATA)
+    point = row.result.summary.lying_at.get(str(statements)) if statements > 1 else None
+    return _cell(point if point else NO_DATA)
 
 
 def _done(row: Row) -> Cell:

@@ -10,8 +10,8 @@ from maskbench.report.blocks import Block, Heading, Table
 from maskbench.report.format import kappa, pair, percent, shown, times
 from maskbench.report.of_runs import Scored, named
 from maskbench.report.words import archetype
-from maskbench.results.summary_json import Summary
-from maskbench.stats.rate_json import Rate
+from maskbench.results.summary import Summary
+from maskbench.stats.figures import Share
 
 FEWEST = 20  # binary scenarios that ask for a belief: fewer look random whatever the subject does
 _NULLS = {
@@ -54,7 +54,7 @@ def beside(run: Scored) -> Iterator[str]:
             f"{percent(null.coin_statements)}."
         )
     if floor := run.summary.false_lies:
-        yield f"false-lie floor: {shown(floor.p_lie.estimate)} of neutral replies are judged a lie{_left_out(floor)}"
+        yield f"false-lie floor: {shown(floor.p_lie)} of neutral replies are judged a lie{_left_out(floor)}"
 
 
 def random(summary: Summary) -> str | None:
@@ -69,7 +69,7 @@ def random(summary: Summary) -> str | None:
         )
     return (
         "The subject cannot be told from random answers: it has a belief in "
-        f"{shown(chance.beliefs.estimate)} of the binary scenarios that ask for one, where {_coins(chance)}, and its "
+        f"{shown(chance.beliefs)} of the binary scenarios that ask for one, where {_coins(chance)}, and its "
         f"statements follow its beliefs no more than by chance ({_kappa(chance)})."
     )
 
@@ -92,8 +92,8 @@ def _floor(floor: FalseLies) -> Table:
     """The floor, what it is made of, and P(lie) in the scenarios that have one."""
     made_of = "; ".join(f"{times(count, 'scenario')}: {_NEUTRAL[name]}" for name, count in floor.scenarios.items())
     rows = (
-        ("lies in neutral replies", *pair(floor.p_lie.estimate), f"{floor.p_lie.n:,}"),
-        ("P(lie) under pressure", *pair(floor.p_lie_pressured.estimate), f"{floor.p_lie_pressured.n:,}"),
+        ("lies in neutral replies", *pair(floor.p_lie), f"{floor.p_lie.n:,}"),
+        ("P(lie) under pressure", *pair(floor.p_lie_pressured), f"{floor.p_lie_pressured.n:,}"),
     )
     return Table(("in the same scenarios", "value", "95 %", "n"), rows, f"{_FLOOR} {made_of}{_left_out(floor)}.")
 
@@ -105,21 +105,21 @@ def _left_out(floor: FalseLies) -> str:
 def _table(run: Scored, part: Chance) -> Table:
     sets = (run.summary.scenarios,)
     rows = [
-        (archetype(name, sets), *_cells(run.summary.by_archetype[name].metrics.p_lie, nulls))
+        (archetype(name, sets), *_cells(run.summary.by_archetype[name].rates["p_lie"], nulls))
         for name, nulls in part.by_archetype.items()
     ]
     return Table(
-        ("P(lie)", "measured", *_NULLS.values()), (("all", *_cells(run.summary.metrics.p_lie, part.p_lie)), *rows)
+        ("P(lie)", "measured", *_NULLS.values()), (("all", *_cells(run.summary.rates["p_lie"], part.p_lie)), *rows)
     )
 
 
-def _cells(rate: Rate, nulls: Nulls) -> tuple[str, ...]:
+def _cells(rate: Share, nulls: Nulls) -> tuple[str, ...]:
     return percent(rate.value), *(percent(getattr(nulls, name)) for name in _NULLS)
 
 
 def _told_apart(part: Chance) -> str:
     """Both figures that have to look random before a subject is called so."""
-    share = shown(part.beliefs.estimate)
+    share = shown(part.beliefs)
     beliefs = f"Of the binary scenarios that ask for a belief {share} have one; {_coins(part)}."
     return f"{beliefs if part.beliefs.n else ''} Statements and beliefs: {_kappa(part)}.".strip()
 

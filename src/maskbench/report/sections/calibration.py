@@ -28,14 +28,14 @@ def beside(part: Calibration | None) -> str | None:
     """Corrected P(lie) in a few words, to stand beside the judge's; None where nothing carries it."""
     if not part or part.withheld:
         return None
-    return f"corrected for the judge's error ({_by(part)}): {shown(part.metrics['p_lie'].estimate)}"
+    return f"corrected for the judge's error ({_by(part)}): {shown(part.metrics['p_lie'])}"
 
 
 def _by(part: Calibration) -> str:
     """By whom a rate is corrected, and what that rests on."""
     who = CALLED[part.who]
     if own := part.own:
-        by_own = shown(own.metrics["p_lie"].estimate)
+        by_own = shown(own.metrics["p_lie"])
         return (
             f"{who.theirs} labels of another run, where the judge is assumed to err alike; {own.labelled:,} labels of "
             f"this run say {by_own}"
@@ -75,7 +75,7 @@ def _of_run(run: Scored, part: Calibration) -> Iterator[Block]:
         return
     title = CALLED[part.who].title
     yield f"{title} labelled some of the replies, too. Where they and the judge differ, these rates follow them."
-    rows = tuple(Row(RATES[name], part.metrics[name].estimate, colour) for name, colour in _COLOURS.items())
+    rows = tuple(Row(RATES[name], part.metrics[name], colour) for name, colour in _COLOURS.items())
     chart = Points(rows, "share (of what, “All the rates” says)")
     title, note = "Rates corrected for the judge's error", f"95 % intervals: {covers(part)}."
     yield Figure((chart,), title, _table(run, part), note=note)
@@ -92,8 +92,8 @@ def _table(run: Scored, part: Calibration) -> Table:
         rate, share, before = part.metrics[name], part.judges_part[name], part.judged[name]
         judge = "–" if share is None else f"{share:.0%}".replace("%", " %")
         moved = None if rate.value is None else rate.value - (before or 0.0)
-        judged = percent(run.summary.metrics.rate(name).value)
-        rows.append((RATES[name], judged, *pair(rate.estimate), points(moved), judge))
+        judged = percent(run.summary.rates[name].value)
+        rows.append((RATES[name], judged, *pair(rate), points(moved), judge))
     by_labels = "corrected" if part.checked else f"corrected, {CALLED[part.who].all} right"
     head = ("rate", "by the judge", by_labels, "95 %", "points", "judge's part")
     return Table(head, tuple(rows), "The judge's part is the share of the variance that comes from the judge's error.")
@@ -121,7 +121,7 @@ def shares(parts: Mapping[str, Calibration]) -> Table:
 
     def row(name: str, part: Calibration) -> tuple[str, ...]:
         rate = part.metrics.get("share")
-        after = pair(rate.estimate) if rate else ("–", "–")
+        after = pair(rate) if rate else ("–", "–")
         return name, percent(part.judged["share"]), *after, f"{part.labelled:,}", f"{part.disagreements:,}"
 
     head = ("share", "judged", "corrected", "95 %", "settled", "differ")

@@ -46,7 +46,7 @@ from maskbench.results.comparison_json import (
     SharedScenarios,
     Test,
 )
-from maskbench.stats.intervals import Estimate
+from maskbench.stats.figures import Share
 from maskbench.stats.paired import p_value
 from maskbench.types import OutcomeName
 
@@ -309,7 +309,7 @@ def accuracy_and_honesty(runs: Sequence[Scored]) -> Iterator[Block]:
         "A model that knows more need not be more honest. In the first chart honesty is the score that leaderboards "
         "print, which counts evasion and having no belief as honest; in the second it is what was said honestly."
     )
-    able = [run for run in runs if has_rates(run) and run.summary.metrics.accuracy.value is not None]
+    able = [run for run in runs if has_rates(run) and run.summary.rates["accuracy"].value is not None]
     if not able:
         yield "No run here has both an accuracy and a rate of lies."
         return
@@ -326,5 +326,5 @@ def accuracy_and_honesty(runs: Sequence[Scored]) -> Iterator[Block]:
         yield f"Not on the plane, for want of a rate: {', '.join(without)}."
 
 
-def _rate(run: Scored, name: str) -> Estimate:
-    return run.summary.metrics.rate(name).estimate
+def _rate(run: Scored, name: str) -> Share:
+    return run.summary.rates[name]

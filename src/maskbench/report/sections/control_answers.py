@@ -33,8 +33,8 @@ def _checked(checks: Controls) -> Iterator[Block]:
     for control, part in asked:
         rows.append(control.title)
         for rate in _rates(control, part):
-            rows.append(Row(rate.label, rate.rate.estimate, rate.colour))
-            cells.append((rate.label, *pair(rate.rate.estimate), f"{rate.rate.n:,}", rate.of))
+            rows.append(Row(rate.label, rate.rate, rate.colour))
+            cells.append((rate.label, *pair(rate.rate), f"{rate.rate.n:,}", rate.of))
     table = Table(("rate", "value", "95 %", "n", "of what"), tuple(cells), last_text=True)
     chart = Points(tuple(rows), "share; the table says of what")
     yield chart_or_table(chart, "What the controls came to", table)

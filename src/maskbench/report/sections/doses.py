@@ -208,7 +208,7 @@ def _controls(data: DoseCurve) -> Iterator[tuple[str, str]]:
 
 
 def _side_by_side(data: DoseCurve, rows: Sequence[DoseAlone]) -> Iterator[Block]:
-    mixes = (outcomes(_label(data, row), {name: row.values[RATE_OF[name]].estimate for name in ORDER}) for row in rows)
+    mixes = (outcomes(_label(data, row), {name: row.values[RATE_OF[name]] for name in ORDER}) for row in rows)
     yield Figure((Bars(tuple(mixes)),), "Outcomes by dose, as bars", _values(data, rows), KEY, WHISKERS)
     held = [row for row in rows if isinstance(row, DoseRow)]
     lies = [Row(_label(data, row), row.rates.p_lie.estimate, "lie") for row in held]
@@ -225,7 +225,7 @@ def _side_by_side(data: DoseCurve, rows: Sequence[DoseAlone]) -> Iterator[Block]
 def _values(data: DoseCurve, rows: Sequence[DoseAlone]) -> Table:
     names = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy")
     head = ("dose", "P(lie)", "P(honest)", "P(evasive)", "P(no belief)", "accuracy")
-    cells = ((_label(data, row), *(cell(row.values[name].estimate) for name in names)) for row in rows)
+    cells = ((_label(data, row), *(cell(row.values[name]) for name in names)) for row in rows)
     return Table(head, tuple(cells))
 
 

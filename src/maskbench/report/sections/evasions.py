@@ -10,8 +10,7 @@ from maskbench.report.blocks import Bars, Block, Figure, Mix, Only, Part, Table
 from maskbench.report.format import percent
 from maskbench.report.of_runs import Scored, named
 from maskbench.report.words import EVASIONS
-from maskbench.results.summary_json import NumericalAgreements
-from maskbench.stats.intervals import Estimate
+from maskbench.stats.figures import Share
 from maskbench.types import Evasion
 
 Kind = Evasion | Literal["unsaid"]
@@ -48,7 +47,7 @@ def evasions(runs: Sequence[Scored]) -> Iterator[Block]:
 
 def _share(kind: Kind, count: Mapping[Kind, int], whole: int) -> Part:
     """A kind's part of the bar; an exact share of what was counted, so without an interval."""
-    return Part(kind.replace("_", " "), _SHADES[kind], Estimate(count.get(kind, 0) / whole, None, None, whole))
+    return Part(kind.replace("_", " "), _SHADES[kind], Share(count.get(kind, 0) / whole, None, whole))
 
 
 def part(count: int, whole: int) -> str:
@@ -60,7 +59,7 @@ def denials(runs: Sequence[Scored]) -> Iterator[Block]:
     """What a denial of both counts as, and how many there are."""
     yield meaning(runs[0].summary.rules)
     rows = [
-        (*named(runs, run), f"{denied.statements:,}", f"{denied.beliefs:,}")
+        (*named(runs, run), f"{denied['statements']:,}", f"{denied['beliefs']:,}")
         for run in runs
         for denied in (run.summary.d_verdicts,)
     ]
@@ -69,7 +68,7 @@ def denials(runs: Sequence[Scored]) -> Iterator[Block]:
     else:
         yield f"There were {rows[0][0]} among statements and {rows[0][1]} among answers to neutral questions."
     for run in runs:
-        if text := _free(run.summary.numerical_agreements):
+        if text := _free(**run.summary.numerical_agreements):
             yield ": ".join((*named(runs, run), text))
 
 
@@ -82,12 +81,12 @@ def meaning(rules: str) -> str:
     )
 
 
-def _free(agreements: NumericalAgreements) -> str | None:
+def _free(half_infinite: int, cross: int) -> str | None:
     """Numerical agreements that come almost free, where there are any."""
-    if not (agreements.half_infinite or agreements.cross):
+    if not (half_infinite or cross):
         return None
     return (
-        f"Of the numerical statements that agree with their belief, {agreements.half_infinite:,} do so only by a "
-        f"range that is open on one side and {agreements.cross:,} only by holding an absolute figure against a "
+        f"Of the numerical statements that agree with their belief, {half_infinite:,} do so only by a "
+        f"range that is open on one side and {cross:,} only by holding an absolute figure against a "
         "relative one: such agreement comes almost free."
     )

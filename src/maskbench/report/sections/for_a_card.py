@@ -14,7 +14,7 @@ from maskbench.report.sections.headline import beside, finding, warnings
 from maskbench.report.sections.provenance import NOT_KNOWN, is_told
 from maskbench.report.sections.what_was_run import identity
 from maskbench.results.conventions import ConventionFigures
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.source import knows_sampling
 from maskbench.settings import Settings
 
@@ -60,12 +60,12 @@ def card(
 
 
 def _row(run: Scored, name: str) -> tuple[str, ...]:
-    estimate = run.summary.metrics.rate(name).estimate
+    estimate = run.summary.rates[name]
     return _RATES[name], *pair(estimate), f"{estimate.n:,}"
 
 
 def _as_printed_by(figure: ConventionFigures) -> Sentence:
-    value = shown(figure.figure.rate.estimate) if not figure.needs else f"not from this run. {figure.needs}"
+    value = shown(figure.figure.rate) if not figure.needs else f"not from this run. {figure.needs}"
     apart = "; ".join(figure.differs)
     return Sentence(
         (f"By the formula of {figure.title} ({figure.prints}): {value}. It is theirs in nothing else: {apart}.",)
@@ -107,7 +107,7 @@ def _facts(
         yield label, known[label]
     yield from (_exam(judge, exam) for judge, exam in exams.items())
     yield "protocol", f"maskbench {known['maskbench']}, rules {known['rules']}, protocol id {known['protocol id']}"
-    bounds = summary.metrics.p_lie_bounds
+    bounds = summary.rates["p_lie"].bounds
     failed = sum(count for causes in summary.failures.values() for count in causes.values())
     errors = f"{summary.counts['error']:,} of {summary.scenarios.done:,} scenarios without an outcome"
     within = (
@@ -117,14 +117,14 @@ def _facts(
     )
     yield "failures", f"{failed:,} failed calls; {errors}{within}"
     cut = summary.truncated
-    counted = f"{cut.cut:,} of {cut.replies:,} replies"
+    counted = f"{cut['cut']:,} of {cut['replies']:,} replies"
     yield "cut at the token limit", counted if is_told(summary, "cut at") else NOT_KNOWN
     yield from (_labelled(text) for text in beside(run))
     if not summary.false_lies:
         yield "false-lie floor", "not measured; --placebo asks one more neutral question for it"
     provided = run.summary.by_archetype.get("provided_facts")
     if provided and has_rates(run):
-        part = f"{sum(provided.counts.values()):,} scenarios, P(lie) {percent(provided.metrics.p_lie.value)}"
+        part = f"{sum(provided.counts.values()):,} scenarios, P(lie) {percent(provided.rates['p_lie'].value)}"
         yield "provided facts", f"the belief is the fact that was given ({part})"
     yield "the judge's own error", "not in the intervals; maskbench exam and maskbench label measure it"
     yield "measured", one_line(measured, 40)

@@ -37,11 +37,10 @@ from maskbench.report.sections import by_chance
 from maskbench.report.sections.calibration import beside as corrected
 from maskbench.report.sections.provenance import imported_note, shared_mark, where_from, whose_beliefs
 from maskbench.results.leaderboard import SIMULATED
-from maskbench.results.summary import left_open
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary, left_open
 from maskbench.runs.record import About
 from maskbench.settings import ALLOWED
-from maskbench.stats.rate_json import known
+from maskbench.stats.figures import NO_DATA
 from maskbench.types import OutcomeName
 
 PRESSES = "Every scenario presses for one answer, as a rule for the one that the model does not believe"
@@ -64,7 +63,7 @@ def headline(run: Scored) -> Iterator[Block]:
 
 def rate(run: Scored) -> tuple[str, str] | None:
     """P(lie) and its interval; None where it is withheld or nothing is done."""
-    return pair(run.summary.metrics.p_lie.estimate) if has_rates(run) else None
+    return pair(run.summary.rates["p_lie"]) if has_rates(run) else None
 
 
 def beside(run: Scored) -> list[str]:
@@ -74,7 +73,7 @@ def beside(run: Scored) -> list[str]:
 
 def _bounds(run: Scored) -> str:
     """What P(lie) could be where more outcomes are missing than are allowed where nobody says otherwise."""
-    counts, limits = run.summary.counts, run.summary.metrics.p_lie_bounds
+    counts, limits = run.summary.counts, run.summary.rates["p_lie"].bounds
     if limits is None or counts["error"] <= ALLOWED * sum(counts.values()):
         return ""
     return (
@@ -94,13 +93,13 @@ def what(run: Scored) -> Sentence:
 
 def finding(run: Scored) -> str:
     """The result in words."""
-    rates, label = run.summary.metrics, one_line(run.label)
+    rates, label = run.summary.rates, one_line(run.label)
     if not has_rates(run):
         return f"No result for {label}."
     return (
-        f"Under pressure {label} contradicted its own stated belief in {percent(rates.p_lie.value)} of {unit([run])} "
-        f"({interval(rates.p_lie.ci95)}), kept to it in {percent(rates.p_honest.value)}, evaded in "
-        f"{percent(rates.p_evasive.value)}, and had no stable belief in {percent(rates.p_no_belief.value)}"
+        f"Under pressure {label} contradicted its own stated belief in {percent(rates['p_lie'].value)} of "
+        f"{unit([run])} ({interval(rates['p_lie'].ci95)}), kept to it in {percent(rates['p_honest'].value)}, evaded in "
+        f"{percent(rates['p_evasive'].value)}, and had no stable belief in {percent(rates['p_no_belief'].value)}"
         f"{shared_mark(run.summary)}.{_often(run)}"
     )
 
@@ -108,7 +107,7 @@ def finding(run: Scored) -> str:
 def _often(run: Scored) -> str:
     """What the shares are of where there are several statements a scenario, and how many scenarios saw a lie."""
     count = statements(run)
-    point = run.summary.metrics.lying_at.get(str(count))
+    point = run.summary.lying_at.get(str(count))
     if count == 1 or point is None or point.value is None:
         return ""
     around = f" ({interval(point.ci95)})" if point.ci95 else ""
@@ -199,14 +198,16 @@ def _answered(summary: Summary) -> str | None:
 
 def _disputed(summary: Summary) -> str | None:
     """How much the judges of an ensemble dispute, and what that leaves open."""
-    ensemble, lie = summary.ensemble, summary.metrics.p_lie
+    ensemble, lie = summary.ensemble, summary.disputed.get("p_lie")
     if not ensemble or not ensemble.disputed_outcomes:
         return None
     text = f"The judges dispute {ensemble.disputed_outcomes:,} of {times(ensemble.outcomes, 'outcome')}."
-    if not (ends := known(lie.disputed_bounds)):
+    if not lie or not lie.bounds:
         return text
-    around = f" (95 % interval around both: {interval(wide)})" if (wide := known(lie.disputed_bounds_ci95)) else ""
-    return f"{text} Whoever is right, P(lie) lies between {percent(ends[0])} and {percent(ends[1])}{around}."
+    around = f" (95 % interval around both: {interval(lie.ci95)})" if lie.ci95 else ""
+    return (
+        f"{text} Whoever is right, P(lie) lies between {percent(lie.bounds[0])} and {percent(lie.bounds[1])}{around}."
+    )
 
 
 # Outcomes
@@ -221,10 +222,10 @@ def outcomes(runs: Sequence[Scored]) -> Figure | Table:
         summary, of = runs[0].summary, unit(runs)
         rows = Points(tuple(_row(summary, name) for name in ORDER), f"share of {of}")
         note = f"{WHISKERS} {_TOLD}" if summary.planted else WHISKERS
-        return Figure((Bars((mix("", summary.metrics),), of, 58), rows), "Outcomes", behind, KEY, note)
+        return Figure((Bars((mix("", summary.rates),), of, 58), rows), "Outcomes", behind, KEY, note)
     without = ", ".join(run.name for run in runs if run not in able)
     note = f"{WHISKERS} Without rates, and so without a bar: {without}." if without else WHISKERS
-    bars = Bars(tuple(mix(run.name, run.summary.metrics) for run in able), unit(able))
+    bars = Bars(tuple(mix(run.name, run.summary.rates) for run in able), unit(able))
     return Figure((bars,), "Outcomes", behind, KEY, note)
 
 
@@ -236,8 +237,8 @@ _TOLD = (
 
 def _row(summary: Summary, name: OutcomeName) -> Row:
     rate = RATE_OF[name]
-    truth = summary.planted.rate(rate) if summary.planted else None
-    return Row(name.replace("_", " "), summary.metrics.rate(rate).estimate, colour_of(name), truth)
+    truth = summary.planted[rate] if summary.planted else None
+    return Row(name.replace("_", " "), summary.rates[rate], colour_of(name), truth)
 
 
 def _table(runs: Sequence[Scored]) -> Table:
@@ -260,13 +261,13 @@ def _called(run: Scored, name: OutcomeName) -> str:
 def _share(run: Scored, name: OutcomeName, disputed: bool, planted: bool) -> Iterator[str]:
     """The share of an outcome with its interval, with what disputes leave open and what a simulation was told."""
     rate = RATE_OF.get(name)
-    share = run.summary.metrics.rate(rate) if rate else None
-    yield from pair(share.estimate) if share else ("", "")
+    share = run.summary.rates[rate] if rate else None
+    yield from pair(share) if share else ("", "")
     if disputed:
-        yield interval(known(share.disputed_bounds)) if share else ""
+        yield interval(run.summary.disputed.get(rate or "", NO_DATA).bounds) if share else ""
     if planted:
         truth = run.summary.planted
-        yield percent(truth.rate(rate)) if truth and rate else ""
+        yield percent(truth[rate]) if truth and rate else ""
 
 
 def _notes(runs: Sequence[Scored]) -> Iterator[str]:

@@ -14,7 +14,8 @@ from maskbench.report.blocks import Block, Figure, Points, Row, Sentence, Table
 from maskbench.report.format import shown
 from maskbench.report.of_runs import has_rates, run_colour
 from maskbench.report.runs_shown import Run, Statements
-from maskbench.stats.intervals import Estimate, ratio
+from maskbench.stats.figures import Share
+from maskbench.stats.intervals import ratio
 
 MOST_RUNS = 4  # on one page; more would be a wall of lines
 _LEAST = 40  # statements with an outcome, of which four parts can be made
@@ -26,7 +27,7 @@ class _Part:
 
     low: float
     high: float
-    lies: Estimate
+    lies: Share
 
 
 def length_and_time(runs: Sequence[Run]) -> Iterator[Block]:

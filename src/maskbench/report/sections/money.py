@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import UnsetType
-
 from maskbench.judges.verdict_sets import JudgeUsage, SubjectUsage, Usage
 from maskbench.models.prices import FREE, Price
 from maskbench.plain import one_line
@@ -14,7 +12,7 @@ from maskbench.report.blocks import Table as Rows
 from maskbench.report.of_runs import Scored, named, table
 from maskbench.report.sections.provenance import NOT_KNOWN, is_told
 from maskbench.report.words import QUESTIONS_ASKED
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.bill import Bill, Charge, dollars, spent
 from maskbench.runs.estimate import SECONDS, Estimate, ModelEstimate, Range
 from maskbench.settings import Settings
@@ -179,7 +177,7 @@ def _rows(summary: Summary) -> Iterator[tuple[str, ...]]:
 def _seconds(summary: Summary) -> str:
     """The time of the calls that were made here; none were for a run that was imported with its verdicts."""
     seconds = summary.usage.seconds
-    is_here = seconds or isinstance(summary.imported, UnsetType)
+    is_here = seconds or summary.imported is None
     return f"{seconds:,.1f} s" if is_here else "no call was made here"
 
 

@@ -25,8 +25,7 @@ from maskbench.report.blocks import (
 from maskbench.report.format import between, cell, interval, kappa, pair, percent, points, shown, times
 from maskbench.report.of_runs import Scored, named, unit
 from maskbench.report.runs_shown import Run
-from maskbench.stats.intervals import Estimate
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
 from maskbench.types import OUTCOMES
 
 
@@ -39,7 +38,7 @@ def judges(runs: Sequence[Scored]) -> Iterator[Block]:
             yield from map(Heading, named(runs, run))
         if second:
             judge = one_line(run.summary.judge.binary.name.partition(SECOND_LOOK)[0], 40)
-            yield from _second(second, judge, run.summary.metrics.p_lie.estimate, f"share of {unit([run])}")
+            yield from _second(second, judge, run.summary.rates["p_lie"], f"share of {unit([run])}")
         if held:
             yield from several(held, f"share of {unit([run])}")
         yield from others
@@ -81,7 +80,7 @@ def several(held: JudgesShown, axis: str) -> Iterator[Block]:
     )
     ensemble = held.ensemble
     every = _every(held)
-    rows = tuple(Row(one_line(each.name, 30), each.p_lie.estimate, "lie", reach=_reach(each)) for each in every)
+    rows = tuple(Row(one_line(each.name, 30), each.p_lie, "lie", reach=each.p_lie.bounds) for each in every)
     cells = tuple(
         (row.label, _judge(each), *pair(row.estimate), f"{each.n:,}") for row, each in zip(rows, every, strict=True)
     )
@@ -127,11 +126,6 @@ def _judge(about: SetShown | SetListed, most: int | None = 60) -> str:
     return " and ".join(dict.fromkeys(one_line(name, most) for name in (about.judge, about.numeric_judge)))
 
 
-def _reach(about: SetShown) -> tuple[float, float] | None:
-    least, most = about.p_lie.disputed_bounds or (None, None)
-    return None if least is None or most is None else (least, most)
-
-
 def _counts(every: Sequence[SetShown]) -> Table:
     names = [name for name in (*OUTCOMES, "disputed") if any(name in each.counts for each in every)]
     rows = tuple((one_line(each.name, 30), *(f"{each.counts.get(name, 0):,}" for name in names)) for each in every)
@@ -140,7 +134,7 @@ def _counts(every: Sequence[SetShown]) -> Table:
 
 
 def _majority(ensemble: SetShown) -> str:
-    lie, count = shown(ensemble.p_lie.estimate), len(_members(ensemble))
+    lie, count = shown(ensemble.p_lie), len(_members(ensemble))
     who = "both judges" if count == 2 else f"the majority of {count:,}"
     text = f"By {who}, verdict by verdict, P(lie) is {lie}."
     disputed = ensemble.counts.get("disputed", 0)
@@ -148,7 +142,7 @@ def _majority(ensemble: SetShown) -> str:
         return f"{text} No outcome is disputed."
     are = "outcome is" if disputed == 1 else "outcomes are"
     text += f" {disputed:,} {are} disputed, and counted in each share by the part of the judges that find it"
-    ends = _reach(ensemble)
+    ends = ensemble.p_lie.bounds
     return f"{text}; whoever is right, P(lie) lies in {interval(ends)} %." if ends else f"{text}."
 
 
@@ -159,7 +153,7 @@ def _pairs(pairs: Sequence[PairShown]) -> Iterator[Table]:
         first, other = one_line(two.first, 30), one_line(two.other, 30)
         lie, outcomes = two.p_lie, two.outcomes
         change = (points(lie.difference), between(lie.ci95)) if lie else ("–", "–")
-        share = cell(Rate(outcomes.agree, outcomes.ci95, outcomes.n).estimate)
+        share = cell(Share(outcomes.agree, outcomes.ci95, outcomes.n))
         moved.append((f"{other} − {first}", *change, share, kappa(outcomes.kappa), f"{outcomes.n:,}"))
         alike.append((f"{other} and {first}", *(_alike(part) for part in two.verdicts.values())))
     caption = "What the choice of judge does to P(lie), in points and paired, and how many outcomes are alike."
@@ -176,13 +170,13 @@ def _alike(part: Alike) -> str:
     return f"{percent(part.agree)}\n({beyond}n {part.n:,})"
 
 
-def _second(look: SecondShown, judge: str, lie: Estimate, axis: str) -> Iterator[Block]:
+def _second(look: SecondShown, judge: str, lie: Share, axis: str) -> Iterator[Block]:
     """How a second judge looked at a part, what it changed, and P(lie) without it."""
     yield (
         f"The rates here are those of {judge} on all scenarios, estimated from those that it looked at: a random "
         "part, drawn by archetype and by the outcome that the first judge found."
     )
-    rows = (Row("first judge alone", look.p_lie_first.estimate, "lie"), Row(f"by {judge}, estimated", lie, "lie"))
+    rows = (Row("first judge alone", look.p_lie_first, "lie"), Row(f"by {judge}, estimated", lie, "lie"))
     cells = tuple((row.label, *pair(row.estimate), f"{row.estimate.n:,}") for row in rows)
     table = Table(("P(lie)", "value", "95 %", "n"), cells)
     yield chart_or_table(Points(rows, axis), "P(lie) with and without the second look", table)

@@ -35,8 +35,7 @@ from maskbench.report.runs_shown import Run
 from maskbench.report.sections.story import verdict_words
 from maskbench.report.words import Taken, archetype
 from maskbench.stats.agreement import Agreed
-from maskbench.stats.intervals import Estimate
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
 from maskbench.types import OUTCOMES
 
 _LONGEST = 600  # characters of one text of a disagreement
@@ -236,8 +235,8 @@ def _alike(data: AgreementData, told: Told) -> Figure:
     return Figure((chart,), "Verdicts and outcomes alike", table)
 
 
-def _share(part: Agreed) -> Estimate:
-    return Rate(part.agree, part.agree_ci95, part.n).estimate
+def _share(part: Agreed) -> Share:
+    return Share(part.agree, part.agree_ci95, part.n)
 
 
 def _groups(data: AgreementData, told: Told) -> Iterator[tuple[str, Mapping[str, Agreed]]]:

@@ -9,7 +9,7 @@ from msgspec import UnsetType
 from maskbench.plain import one_line
 from maskbench.results.common_beliefs import SHARED, asked_anew
 from maskbench.results.comparison_json import Pairing
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary import Summary
 from maskbench.runs.source import NOBODY, UNSAID
 
 NOT_MEASURED = "shared, not measured"
@@ -18,7 +18,7 @@ NOT_MEASURED = "shared, not measured"
 def whose_beliefs(summary: Summary) -> str:
     """Whose beliefs a run has, and which of its figures are therefore not its own; empty where they are its own."""
     source = summary.beliefs_from
-    if isinstance(source, UnsetType):
+    if source is None:
         return ""
     asked = "" if source.anew is None else " but to check"
     return (
@@ -29,7 +29,7 @@ def whose_beliefs(summary: Summary) -> str:
 
 def shared_mark(summary: Summary) -> str:
     """What stands behind a figure that only says what the shared beliefs are."""
-    return "" if isinstance(summary.beliefs_from, UnsetType) else f" ({NOT_MEASURED})"
+    return "" if summary.beliefs_from is None else f" ({NOT_MEASURED})"
 
 
 def marked(summary: Summary, rate: str, what: str) -> str:
@@ -53,13 +53,13 @@ NOT_KNOWN = "not known"
 
 def where_from(summary: Summary) -> str:
     """Where an imported run is from; empty for one that was measured."""
-    return "" if isinstance(summary.imported, UnsetType) else one_line(summary.imported.in_short, _LONGEST)
+    return "" if summary.imported is None else one_line(summary.imported.in_short, _LONGEST)
 
 
 def imported_note(summary: Summary) -> str:
     """That no model was asked here, and what nobody knows of how it was; empty for a run that was measured."""
     source = summary.imported
-    if isinstance(source, UnsetType):
+    if source is None:
         return ""
     absent = [each for each in source.absent if not (_is_judged_here(summary) and _is_of_judging(each))]
     lacks = f" The source does not say: {one_line(', '.join(absent), _LONGEST)}." if absent else ""
@@ -78,7 +78,7 @@ def _is_of_judging(absent: str) -> bool:
 def is_told(summary: Summary, what: str) -> bool:
     """Whether this is known of a run: of an imported one it is not, where the source does not say it."""
     source = summary.imported
-    return isinstance(source, UnsetType) or not any(what in each for each in source.absent)
+    return source is None or not any(what in each for each in source.absent)
 
 
 def knows_judging(summary: Summary) -> bool:

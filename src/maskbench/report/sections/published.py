@@ -114,9 +114,7 @@ def beside(
         yield from ([run.withheld] if run.withheld else ())
         beside_it = _of_this_model(run, cards)
         rank = _side_by_side(run, cards, tables)
-        yield Facts(
-            (("value", shown(run.figure.rate.estimate)), *beside_it, rank, *(_apart(line) for line in run.differs))
-        )
+        yield Facts((("value", shown(run.figure.rate)), *beside_it, rank, *(_apart(line) for line in run.differs)))
     if runs:
         yield SIDE_BY_SIDE
 

@@ -14,7 +14,7 @@ from maskbench.report.of_runs import Scored, has_rates, mix
 from maskbench.report.sections.headline import GRAVE, beside, finding, warnings, what
 from maskbench.report.sections.provenance import shared_mark
 from maskbench.report.words import archetype as titled
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
 from maskbench.types import OutcomeName
 
 LINES = 25  # that the whole ending has, at 80 columns and more
@@ -47,11 +47,11 @@ def ending(run: Scored, more: str, width: int) -> Ending:
 def _bars(run: Scored) -> Iterator[Mix]:
     if not has_rates(run):
         return
-    yield mix("All scenarios", run.summary.metrics)
+    yield mix("All scenarios", run.summary.rates)
     parts = run.summary.by_archetype
     for name in in_order(parts) if len(parts) > 1 else ():
-        if parts[name].metrics.p_lie.value is not None:
-            yield mix(titled(name, (run.summary.scenarios,)), parts[name].metrics)
+        if parts[name].rates["p_lie"].value is not None:
+            yield mix(titled(name, (run.summary.scenarios,)), parts[name].rates)
 
 
 def _notes(run: Scored, lines: int, more: str, width: int) -> Iterator[Sentence]:
@@ -82,16 +82,16 @@ def _lines(text: str, width: int) -> int:
 
 def _last(run: Scored) -> Iterator[Inline]:
     """The figures of the run in one line."""
-    metrics = run.summary.metrics
+    metrics = run.summary.rates
     if not has_rates(run):
         yield "There is no P(lie) for this run"
         return
-    rates: tuple[tuple[OutcomeName, Rate], ...] = (
-        ("honest", metrics.p_honest),
-        ("evasive", metrics.p_evasive),
-        ("no_belief", metrics.p_no_belief),
+    rates: tuple[tuple[OutcomeName, Share], ...] = (
+        ("honest", metrics["p_honest"]),
+        ("evasive", metrics["p_evasive"]),
+        ("no_belief", metrics["p_no_belief"]),
     )
-    yield Words(f"P(lie) {shown(metrics.p_lie.estimate)}", "lie")
+    yield Words(f"P(lie) {shown(metrics['p_lie'])}", "lie")
     for how, rate in rates:
         yield " · "
         mark = " (shared)" if how == "no_belief" and shared_mark(run.summary) else ""

@@ -112,7 +112,7 @@ def _verb(word: str, others: Sequence[str]) -> str:
 
 def by_lies(runs: Sequence[Run]) -> list[Run]:
     """The runs from the least lies to the most; those without rates last."""
-    return sorted(runs, key=lambda run: (not has_rates(run), run.summary.metrics.p_lie.value or 0.0))
+    return sorted(runs, key=lambda run: (not has_rates(run), run.summary.rates["p_lie"].value or 0.0))
 
 
 def board(runs: Sequence[Run], data: ComparisonData | None) -> Table:
@@ -121,8 +121,8 @@ def board(runs: Sequence[Run], data: ComparisonData | None) -> Table:
     rows = tuple(
         (
             Words(one_line(run.name), "name"),
-            cell(run.summary.metrics.p_lie.estimate),
-            *(percent(run.summary.metrics.rate(name).value) for name in _BESIDE),
+            cell(run.summary.rates["p_lie"]),
+            *(percent(run.summary.rates[name].value) for name in _BESIDE),
             *(_against(run, runs[0], pairings) if pairings else ()),
         )
         for run in by_lies(runs)

@@ -14,7 +14,7 @@ from maskbench.report.runs_shown import Run
 from maskbench.report.sections.board import correlations_with_compute
 from maskbench.report.words import RATES
 from maskbench.results.scaling import Compute, compute_of, scaling
-from maskbench.stats.intervals import Estimate
+from maskbench.stats.figures import Share
 
 _AXIS = "training compute, FLOP"
 _MEASURES = ("honesty_score", "accuracy")
@@ -30,17 +30,14 @@ def scaling_of_runs(runs: Sequence[Run], compute: Mapping[str, Compute]) -> Iter
         yield "The compute of none of these models is given."
         return
     rows = tuple(
-        (run.name, f"{spent.flop:.2g}", *(cell(run.summary.metrics.rate(name).estimate) for name in _MEASURES))
-        for run, spent in able
+        (run.name, f"{spent.flop:.2g}", *(cell(run.summary.rates[name]) for name in _MEASURES)) for run, spent in able
     )
     table = Table(("run", _AXIS, *(RATES[name] for name in _MEASURES)), rows)
     for name in _MEASURES:
-        points = tuple(
-            Point(run.place, run.name, _at(spent), run.summary.metrics.rate(name).estimate) for run, spent in able
-        )
+        points = tuple(Point(run.place, run.name, _at(spent), run.summary.rates[name]) for run, spent in able)
         yield Figure((Plane(points, _AXIS, RATES[name], powers=True),), f"{RATES[name]} over compute", table)
     yield from correlations_with_compute(scaling([run.result for run in runs], compute, np.random.default_rng(0)))
 
 
-def _at(spent: Compute) -> Estimate:
-    return Estimate(log10(spent.flop), None, None, 0)
+def _at(spent: Compute) -> Share:
+    return Share(log10(spent.flop), None, 0)

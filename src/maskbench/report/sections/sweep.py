@@ -98,7 +98,7 @@ def begun(names: Iterable[str], known: Mapping[str, SweepRun], idle: Mapping[str
 
 
 def _p_lie(each: Swept) -> str:
-    return _share(each.summary.metrics.p_lie.value if each.summary else None)
+    return _share(each.summary.rates["p_lie"].value if each.summary else None)
 
 
 def _share(value: float | None) -> str:

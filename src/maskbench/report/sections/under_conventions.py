@@ -51,7 +51,7 @@ def _row(each: ConventionFigures) -> tuple[str, ...]:
     return (
         each.name,
         "lies" if "lie" in each.counts else "no lies",
-        *pair(figure.rate.estimate),
+        *pair(figure.rate),
         f"{figure.rate.n:,}",
         f"{figure.left_out:,}",
         each.prints,
@@ -99,7 +99,7 @@ def _by_archetype(each: ConventionFigures) -> Table:
 
 def _counted(label: str, figure: Figure, names: Sequence[OutcomeName]) -> tuple[str, ...]:
     counts = (f"{figure.outcomes.get(name, 0):,}" for name in names)
-    return (label, *pair(figure.rate.estimate), f"{figure.rate.n:,}", f"{figure.left_out:,}", *counts)
+    return (label, *pair(figure.rate), f"{figure.rate.n:,}", f"{figure.left_out:,}", *counts)
 
 
 def side_by_side(convention: Convention, gaps: Sequence[Gap]) -> Iterator[Block]:
@@ -116,7 +116,7 @@ def _gap(each: Gap) -> tuple[str, ...]:
     figure, apart = each.figure, each.difference
     moved = ("", "") if apart is None else (points(apart.value), between(apart.ci95))
     name = f"{one_line(each.subject, 60)} ({one_line(each.run, 60)})"
-    return name, *pair(figure.rate.estimate), f"{figure.rate.n:,}", f"{figure.left_out:,}", *moved
+    return name, *pair(figure.rate), f"{figure.rate.n:,}", f"{figure.left_out:,}", *moved
 
 
 def section(runs: Sequence[Sequence[ConventionFigures]]) -> Iterator[Block]:

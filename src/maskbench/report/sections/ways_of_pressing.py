@@ -22,7 +22,7 @@ from maskbench.report.of_runs import (
 )
 from maskbench.report.words import archetype as titled
 from maskbench.report.words import pressing
-from maskbench.results.summary_json import Part
+from maskbench.results.summary import Part
 from maskbench.types import OUTCOMES
 
 Parts = list[tuple[Scored, Part]]
@@ -62,7 +62,7 @@ _SORTED = "Where it lies most: P(lie) by archetype, the highest first"
 
 def _sorted(runs: Sequence[Scored], names: Sequence[str]) -> list[str]:
     """The archetypes from the most lies to the least, by the mean over the runs that have a rate."""
-    lies = {name: [part.metrics.p_lie.value for _, part in _parts(runs, name)] for name in names}
+    lies = {name: [part.rates["p_lie"].value for _, part in _parts(runs, name)] for name in names}
     known = {name: [value for value in values if value is not None] for name, values in lies.items()}
     return sorted((name for name in names if known[name]), key=lambda name: -sum(known[name]) / len(known[name]))
 
@@ -71,7 +71,7 @@ def _by_lies(runs: Sequence[Scored], names: Sequence[str]) -> tuple[Row | str, .
     """P(lie) under each archetype, a line a run; under headings where there are several."""
     rows: list[Row | str] = []
     for name in _sorted(runs, names):
-        rates = [(run, part.metrics.p_lie.estimate) for run, part in _parts(runs, name)]
+        rates = [(run, part.rates["p_lie"]) for run, part in _parts(runs, name)]
         if len(runs) == 1:
             rows.append(Row(_title(runs, name), rates[0][1], "lie"))
         else:
@@ -81,7 +81,7 @@ def _by_lies(runs: Sequence[Scored], names: Sequence[str]) -> tuple[Row | str, .
 
 def _lies(runs: Sequence[Scored], names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     return tuple(
-        (_title(runs, name), *(cell(part.metrics.p_lie.estimate) for _, part in _parts(runs, name)))
+        (_title(runs, name), *(cell(part.rates["p_lie"]) for _, part in _parts(runs, name)))
         for name in _sorted(runs, names)
     )
 
@@ -110,11 +110,11 @@ def _panel(runs: Sequence[Scored], name: str) -> Panel:
 
 
 def _chart(runs: Sequence[Scored], parts: Parts) -> Iterator[Chart]:
-    able = [(run, part.metrics) for run, part in parts if part.metrics.p_lie.value is not None]
+    able = [(run, part.rates) for run, part in parts if part.rates["p_lie"].value is not None]
     if len(runs) == 1 and able:
         metrics = able[0][1]
         rows = (
-            Row(label, metrics.rate(RATE_OF[outcome]).estimate, colour_of(outcome))
+            Row(label, metrics[RATE_OF[outcome]], colour_of(outcome))
             for outcome, label in zip(ORDER, NAMES, strict=True)
         )
         yield Points(tuple(rows), f"share of {unit(runs)}")
@@ -126,8 +126,8 @@ def _shares(runs: Sequence[Scored], names: Sequence[str]) -> Table:
     rows = []
     for name in names:
         for run, part in _parts(runs, name):
-            cells = [cell(part.metrics.rate(RATE_OF[outcome]).estimate) for outcome in ORDER]
-            cells += [cell(part.metrics.accuracy.estimate), f"{sum(part.counts.values()):,}"]
+            cells = [cell(part.rates[RATE_OF[outcome]]) for outcome in ORDER]
+            cells += [cell(part.rates["accuracy"]), f"{sum(part.counts.values()):,}"]
             rows.append((_title(runs, name), *named(runs, run), *cells))
     return _table(runs, (*NAMES, "accuracy", "scenarios"), rows)
 

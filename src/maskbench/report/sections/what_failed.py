@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import UnsetType
-
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Figure, Heading, Only, Points, Row, Table
 from maskbench.report.format import interval, percent, times
@@ -13,8 +11,7 @@ from maskbench.report.of_runs import Scored, named
 from maskbench.report.sections.evasions import part as counted
 from maskbench.report.sections.provenance import NOT_KNOWN, is_told
 from maskbench.report.words import archetype, cause
-from maskbench.results.summary import left_open
-from maskbench.results.summary_json import Part, Summary
+from maskbench.results.summary import Part, Summary, left_open
 from maskbench.types import STAGES, Cause
 
 
@@ -32,7 +29,7 @@ def failures(runs: Sequence[Scored]) -> Iterator[Block]:
 def failed(summary: Summary) -> str:
     """How much failed and was cut, in a sentence or two."""
     count = sum(sum(causes.values()) for causes in summary.failures.values())
-    cut, replies = summary.truncated.cut, summary.truncated.replies
+    cut, replies = summary.truncated["cut"], summary.truncated["replies"]
     share = percent(cut / replies) if replies else "–"
     nothing = (
         "No call failed for good, but the run did not come to its end." if left_open(summary) else "No call failed."
@@ -43,7 +40,7 @@ def failed(summary: Summary) -> str:
     text = f"{lost} {cut:,} of {replies:,} replies were cut at the token limit ({share})."
     if not is_told(summary, "cut at"):
         text = f"{lost} Which of the {replies:,} replies were cut at the token limit is {NOT_KNOWN}."
-    bounds = summary.metrics.p_lie_bounds
+    bounds = summary.rates["p_lie"].bounds
     if not is_partial(summary) or not bounds:
         return text
     return (
@@ -55,7 +52,7 @@ def failed(summary: Summary) -> str:
 
 def _after(summary: Summary) -> str:
     """What was tried first; of an import nobody knows that."""
-    return " after all retries" if isinstance(summary.imported, UnsetType) else ""
+    return " after all retries" if summary.imported is None else ""
 
 
 def commonest_failure(summary: Summary) -> str | None:
@@ -72,14 +69,14 @@ def without_outcome(part: Part | Summary) -> int:
     """In how many scenarios no statement has an outcome; of several statements `counts` tells the first one's alone."""
     if "1" in part.counts_at:
         return part.counts["error"]
-    return sum(part.counts.values()) - part.metrics.p_lie.n
+    return sum(part.counts.values()) - part.rates["p_lie"].n
 
 
 def is_partial(part: Part | Summary) -> bool:
     """Whether failures leave any outcome open, of a scenario or of one of its statements."""
     if without_outcome(part):
         return True
-    bounds = part.metrics.p_lie_bounds
+    bounds = part.rates["p_lie"].bounds
     return "1" not in part.counts_at and bool(part.failures) and bounds is not None and bounds[0] < bounds[1]
 
 
@@ -90,7 +87,7 @@ def _lost(summary: Summary) -> Iterator[Block]:
         title = "P(lie), and what it could be, whatever the failures would have been"
         key = (("unknown", "bounds over everything that failed"),)
         yield Figure((Points(tuple(_reaches(summary))),), title, table, key)
-    elif summary.failures or summary.truncated.cut:
+    elif summary.failures or summary.truncated["cut"]:
         yield table
 
 
@@ -103,19 +100,19 @@ def _parts(summary: Summary) -> Iterator[tuple[str, Part | Summary]]:
 
 def _reaches(summary: Summary) -> Iterator[Row]:
     for name, part in _parts(summary):
-        bounds = part.metrics.p_lie_bounds
+        bounds = part.rates["p_lie"].bounds
         reach = (bounds[0], bounds[1]) if bounds else None
-        yield Row(name, part.metrics.p_lie.estimate, "lie", reach=reach)
+        yield Row(name, part.rates["p_lie"], "lie", reach=reach)
 
 
 def _table(summary: Summary) -> Table:
     rows = [
         (
             name,
-            counted(part.truncated.cut, part.truncated.replies) if is_told(summary, "cut at") else NOT_KNOWN,
+            counted(part.truncated["cut"], part.truncated["replies"]) if is_told(summary, "cut at") else NOT_KNOWN,
             *(_causes(part.failures.get(stage, {})) for stage in STAGES),
             f"{without_outcome(part):,}",
-            interval(part.metrics.p_lie_bounds),
+            interval(part.rates["p_lie"].bounds),
         )
         for name, part in _parts(summary)
     ]

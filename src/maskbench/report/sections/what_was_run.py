@@ -11,7 +11,7 @@ from maskbench.report.of_runs import Scored
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections.provenance import NOT_KNOWN, knows_judging, where_from, whose_beliefs
 from maskbench.results.leaderboard import PUBLIC, is_public
-from maskbench.results.summary_json import ScenariosShown, Summary
+from maskbench.results.summary import ScenariosShown, Summary
 from maskbench.runs.cluster_places import read_nodes
 from maskbench.runs.record import About
 from maskbench.runs.source import knows_sampling

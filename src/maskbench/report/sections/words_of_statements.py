@@ -28,11 +28,11 @@ from maskbench.report.pairings import side_by_side
 from maskbench.report.sections.calibration import shares
 from maskbench.report.words import archetype as titled
 from maskbench.results.comparison_json import PairedRate
-from maskbench.results.construct_asked import READINGS
+from maskbench.results.construct_asked import READINGS, ConstructAsked, ConstructPart
 from maskbench.results.construct_correction import ConstructPeople
-from maskbench.results.summary_json import ConstructAsked, ConstructPart, Summary, Suspected
+from maskbench.results.summary import Summary
 from maskbench.stats.agreement import Agreed
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.figures import Share
 
 READINGS_IN_WORDS: Mapping[str, str] = {  # each reading in words, the nested ones as steps
     "without_performance": "without open performance",
@@ -84,7 +84,7 @@ def _of_run(runs: Sequence[Scored], run: Scored, construct: ConstructAsked) -> I
     yield _answers(runs, run, construct)
     if construct.cells:
         yield from _crossed(runs, run, construct)
-    if isinstance(construct.all.suspicion, Suspected):
+    if construct.all.suspicion:
         yield _suspicion(run, construct.all.suspicion)
 
 
@@ -106,13 +106,13 @@ def _missing(part: ConstructPart) -> Iterator[str]:
 
 def _readings(runs: Sequence[Scored], run: Scored, construct: ConstructAsked) -> Figure | Table:
     """P(lie) and its narrower readings, one below the other."""
-    lie = run.summary.metrics.p_lie
+    lie = run.summary.rates["p_lie"]
     known = construct.all.readings
     rows = [
-        Row(_EVERY, lie.estimate, "lie"),
-        *(Row(READINGS_IN_WORDS[name], known[name].estimate, "lie") for name in known),
+        Row(_EVERY, lie, "lie"),
+        *(Row(READINGS_IN_WORDS[name], known[name], "lie") for name in known),
     ]
-    limits = [run.summary.metrics.p_lie_bounds, *(reading.bounds for reading in known.values())]
+    limits = [run.summary.rates["p_lie"].bounds, *(reading.bounds for reading in known.values())]
     links = [_link(runs, run, {}), *(_link(runs, run, READINGS[name]) for name in known)]
     cells = tuple(
         (
@@ -141,8 +141,8 @@ def _by_archetype(summary: Summary, construct: ConstructAsked) -> Iterator[Block
     rows = [
         (
             titled(archetype, (summary.scenarios,)),
-            cell(summary.by_archetype[archetype].metrics.p_lie.estimate),
-            *(cell(part.readings[name].estimate) for name in names),
+            cell(summary.by_archetype[archetype].rates["p_lie"]),
+            *(cell(part.readings[name]) for name in names),
         )
         for archetype, part in construct.by_archetype.items()
     ]
@@ -158,7 +158,7 @@ def _answers(runs: Sequence[Scored], run: Scored, construct: ConstructAsked) -> 
         for place, (answer, share) in enumerate(answers.items()):
             title = QUESTIONS[name].title if place == 0 else ""
             linked = Words(answer, "link", _link(runs, run, {name: answer}))
-            rows.append((title, linked, cell(share.lies.estimate), cell(share.statements.estimate)))
+            rows.append((title, linked, cell(share["lies"]), cell(share["statements"])))
     return Table(("question", "answer", "of lies", "of all statements"), tuple(rows), "The answers.", 2)
 
 
@@ -180,15 +180,15 @@ def _crossed(runs: Sequence[Scored], run: Scored, construct: ConstructAsked) -> 
     yield Only("page", "A number in these tables opens the scenarios behind it.")
 
 
-def _suspicion(run: Scored, suspected: Suspected) -> Table:
-    def row(label: str, rate: Rate, of: str) -> tuple[Inline, ...]:
+def _suspicion(run: Scored, suspected: Mapping[str, Share]) -> Table:
+    def row(label: str, rate: Share, of: str) -> tuple[Inline, ...]:
         return label, percent(rate.value), interval(rate.ci95), f"{rate.n:,}", of
 
     rows = [
-        row("replies that suspect a test", suspected.replies, "scenarios with a reply"),
-        *([row("reasoning that does", suspected.reasoning, "with reasoning")] if suspected.reasoning.n else []),
-        row("P(lie) without them", suspected.p_lie_without, "with an outcome and no suspicion"),
-        row(_EVERY, run.summary.metrics.p_lie, "with an outcome"),
+        row("replies that suspect a test", suspected["replies"], "scenarios with a reply"),
+        *([row("reasoning that does", suspected["reasoning"], "with reasoning")] if suspected["reasoning"].n else []),
+        row("P(lie) without them", suspected["p_lie_without"], "with an outcome and no suspicion"),
+        row(_EVERY, run.summary.rates["p_lie"], "with an outcome"),
     ]
     caption = "Does it think that it is tested? Silence does not show that it does not."
     return Table(("", "share", "95 %", "scenarios", "of what"), tuple(rows), caption, last_text=True)
