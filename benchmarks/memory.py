@@ -1,46 +1,67 @@
-"""How much memory and time the commands take on runs of 1,000 to 100,000 scenarios.
+"""How much memory and processor time the commands take on runs of 1,000 to 100,000 scenarios.
 
-`python benchmarks/memory.py` prints the table of docs/project/performance.md, section "Memory of what reads a run": it
-measures two simulated models on the same generated scenarios (benchmarks/scenarios.py), and then scores, compares,
-reports and serves these runs. Each command is a process of its own, whose largest resident size the kernel counts. The
-kernel begins to count at the size that this process has, so nothing large may be loaded or read here.
+`python benchmarks/memory.py` prints the table of docs/project/performance.md, section "Memory of what reads a run". It
+measures two simulated models on 1,000 generated scenarios (benchmarks/scenarios.py), writes these runs as often into
+larger ones as it takes, each time under other ids, propositions and true numbers, and then scores, compares, ranks,
+reports and serves them. Each command is a process of its own, whose largest resident size and processor time the kernel
+counts. The kernel begins to count at the size that this process has, so nothing large may be loaded or read here.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
-SUBJECTS = ("sim/lie=0.4,evade=0.2,fail=0.001", "sim/lie=0.2,evade=0.2,fail=0.001")
+SUBJECTS = {"first": "sim/lie=0.4,evade=0.2,fail=0.001", "other": "sim/lie=0.2,evade=0.2,fail=0.001"}
 SCENARIOS = Path(__file__).parent / "scenarios.py"
+MEASURED = 1_000  # scenarios that are measured, or fewer for a smaller table; larger runs are made of these
 PATIENCE = 3_600  # seconds that the server has to make a page
 CHUNK = 1_000_000  # bytes of a page that are read at a time: the whole would count as this process's
+# The scenarios once more: copy :copy of each has other texts, and every number another truth.
+AGAIN = (
+    """INSERT INTO scenarios SELECT NULL, archetype, task_id || '-' || :copy, weight, CAST(json_set(CAST(row AS TEXT),
+    '$.task_id', task_id || '-' || :copy, '$.proposition', row ->> '$.proposition' || ' ' || :copy) AS BLOB)
+    FROM scenarios WHERE position <= :measured""",
+    """INSERT INTO replies SELECT archetype, task_id || '-' || :copy, elicitation, run, key, seed, text, reasoning,
+    truncated, input_tokens, output_tokens, reasoning_tokens, model, fingerprint, sent, seconds, error_cause,
+    error_detail, at, session FROM replies JOIN scenarios USING (archetype, task_id) WHERE position <= :measured""",
+    """INSERT INTO verdicts SELECT verdict_set, CAST(key || :copy AS BLOB), verdict, reason, raw, asks, input_tokens,
+    output_tokens, reasoning_tokens, model, fingerprint, sent, seconds, error_cause, error_detail, at, confidence,
+    session FROM verdicts WHERE length(key) = (SELECT min(length(key)) FROM verdicts)""",
+    """INSERT INTO judged SELECT verdict_set, archetype, task_id || '-' || :copy, elicitation, run,
+    CAST(key || :copy AS BLOB) FROM judged JOIN scenarios USING (archetype, task_id) WHERE position <= :measured""",
+)
+NUMBERS = """UPDATE scenarios SET row = CAST(json_set(CAST(row AS TEXT), '$.truth.low', position / 100.0,
+    '$.truth.high', 5000) AS BLOB) WHERE archetype = 'statistics'"""
 
 
-def ended(process: subprocess.Popen[bytes], began: float) -> str:
-    """MB and seconds of a process, once it has come to its end; stops the benchmark where it failed."""
+def ended(process: subprocess.Popen[bytes]) -> str:
+    """MB and processor seconds of a process, once it has come to its end; stops the benchmark where it failed."""
     _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.monotonic() - began
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         sys.exit(f"{process.args!r} ended with {process.returncode}.")
-    return f"{usage.ru_maxrss * (1 if sys.platform == 'darwin' else 1024) / 1e6:.0f} MB, {seconds:.0f} s"
+    megabytes = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
+    return f"{megabytes:.0f} MB, {usage.ru_utime + usage.ru_stime:.1f} s"
 
 
 def measured(*arguments: str | Path) -> str:
-    """MB and seconds of one command."""
-    began = time.monotonic()
-    return ended(subprocess.Popen(command(arguments), stdout=subprocess.DEVNULL), began)
+    """MB and processor seconds of one command."""
+    return ended(subprocess.Popen(command(arguments), stdout=subprocess.DEVNULL))
 
 
 def command(arguments: Sequence[str | Path]) -> list[str]:
@@ -49,8 +70,7 @@ def command(arguments: Sequence[str | Path]) -> list[str]:
 
 
 def viewed(folder: Path, *options: str) -> str:
-    """MB of the server once it has shown the board and the page of each run, and the seconds until it had."""
-    began = time.monotonic()
+    """MB and processor seconds of the server until it has shown the board and the page of each run."""
     server = subprocess.Popen(command(("view", folder, "--no-open", *options)), stdout=subprocess.PIPE)
     assert server.stdout is not None
     link = next(match[0] for line in server.stdout if (match := re.search(rb"http://\S+", line)))
@@ -61,7 +81,7 @@ def viewed(folder: Path, *options: str) -> str:
     for run in sorted(set(re.findall(r"/run/\w+", board))):
         asked(address.port, run, cookie)
     server.send_signal(signal.SIGINT)
-    return ended(server, began)
+    return ended(server)
 
 
 def asked(port: int | None, path: str, cookie: str) -> tuple[str, str]:
@@ -78,22 +98,37 @@ def asked(port: int | None, path: str, cookie: str) -> tuple[str, str]:
     return (response.getheader("Set-Cookie") or "").partition(";")[0], beginning
 
 
-def figures(place: Path, count: int) -> Iterator[tuple[str, str]]:
-    """Each command on runs of so many scenarios, with what it took."""
-    rows, page = place / "scenarios", place / "page.html"
-    first, other = place / "runs" / "first", place / "runs" / "other"
+def measure(place: Path, count: int) -> None:
+    """The two runs that the larger ones are made of."""
+    rows = place / "scenarios"
     subprocess.run([sys.executable, SCENARIOS, rows, "--count", str(count)], check=True, stdout=subprocess.DEVNULL)
-    took = [
-        measured("run", subject, "--judge", "sim-judge", "--scenarios", rows, "--out", run, "--quiet")
-        for subject, run in zip(SUBJECTS, (first, other), strict=True)
-    ]
-    yield "`run`", took[0]
+    for name, subject in SUBJECTS.items():
+        measured("run", subject, "--judge", "sim-judge", "--scenarios", rows, "--out", place / name, "--quiet")
+
+
+def enlarged(run: Path, to: Path, times: int) -> None:
+    """A copy of a run with so many times as many scenarios."""
+    shutil.copytree(run, to)
+    with closing(sqlite3.connect(to / "run.sqlite")) as database, database:
+        (measured,) = database.execute("SELECT count(*) FROM scenarios").fetchone()
+        for copy in range(1, times):
+            for statement in AGAIN:
+                database.execute(statement, {"copy": copy, "measured": measured})
+        database.execute(NUMBERS)
+    record = json.loads((to / "run.json").read_text(encoding="utf-8"))
+    record["scenarios"]["n"] = times * measured
+    (to / "run.json").write_text(json.dumps(record), encoding="utf-8")
+
+
+def figures(runs: Path) -> Iterator[tuple[str, str]]:
+    """Each command on two runs in this folder, with what it took."""
+    (first, other), page = (runs / name for name in SUBJECTS), runs.parent / "page.html"
     yield "`score`", measured("score", first)
     yield "`compare` of two runs", measured("compare", first, other)
+    yield "`leaderboard` of two runs", measured("leaderboard", first, other)
     yield "`report`", measured("report", first, "--out", page)
     yield "`report --include-text`", measured("report", first, "--out", page, "--include-text")
-    yield "`view`, the board and the pages of two runs", viewed(place / "runs")
-    yield "`view --include-text`, the same", viewed(place / "runs", "--include-text")
+    yield "`view`, the board and the pages of two runs", viewed(runs)
 
 
 def table(columns: dict[int, dict[str, str]]) -> Iterator[str]:
@@ -109,11 +144,17 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--scenarios", type=int, nargs="+", default=[1_000, 10_000, 100_000])
-    counts = parser.parse_args().scenarios
+    parser.add_argument("--runs", type=Path, help="an empty folder in which the made-up runs stay")
+    arguments = parser.parse_args()
     columns = {}
-    for count in counts:
-        with tempfile.TemporaryDirectory() as folder:
-            columns[count] = dict(figures(Path(folder), count))
+    with tempfile.TemporaryDirectory() as folder:
+        place = arguments.runs or Path(folder)
+        least = min(MEASURED, *arguments.scenarios)
+        measure(place, least)
+        for count in arguments.scenarios:
+            for name in SUBJECTS:
+                enlarged(place / name, place / str(count) / "runs" / name, count // least)
+            columns[count] = dict(figures(place / str(count) / "runs"))
     print("\n".join(table(columns)))
 
 
