@@ -241,12 +241,13 @@ def coverage_row(name: str, world: World, pairs: int) -> str:
         first, other = pair(rng, world)
         test = sign_flip(*differences(first, other), rng)
         whatever = difference_bounds(limits(first), limits(other), first.weights, first.clusters, rng)
-        if test.low is None or test.high is None or test.upper is None or whatever is None or whatever[1] is None:
+        if not (test.ci95 and test.one_sided95) or whatever is None or whatever[1] is None:
             continue
-        widths.append(test.high - test.low)
+        low, high = test.ci95
+        widths.append(high - low)
         held += (
-            test.low <= true <= test.high,
-            true <= test.upper,
+            low <= true <= high,
+            true <= test.one_sided95[1],
             whatever[1][0] <= true <= whatever[1][1],
         )
     numbers = " | ".join(f"{share:.3f}" for share in held / len(widths))
@@ -333,9 +334,10 @@ def factor_row(name: str, world: World, pairs: int) -> str:
         estimates = factors(*nested(rng, world))
         assert estimates is not None
         for at in range(3):
-            for place, part in enumerate(("difference", "contribution")):
-                estimate = getattr(estimates[at], part)
-                held[2 * at + place] += estimate.low <= getattr(true[at], part).value <= estimate.high
+            (factor, effect), (true_factor, true_effect) = estimates[at], true[at]
+            parts = (factor.ci95, true_factor.difference), (effect.ci95, true_effect.value)
+            for place, (ends, value) in enumerate(parts):
+                held[2 * at + place] += bool(ends and value is not None and ends[0] <= value <= ends[1])
     return f"| {name} | " + " | ".join(f"{share:.3f}" for share in held / pairs) + " |"
 
 

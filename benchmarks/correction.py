@@ -270,7 +270,7 @@ def pair_row(pair: Pair, labels: int, replicates: int, seed: int = 20250306) -> 
         naive.append(np.mean(judged_too == 0) - np.mean(judged == 0))
         if refusal(a) is None and refusal(b) is None:
             estimate = difference(correct(a)["p_lie"], correct(b)["p_lie"], a.clusters)
-            rows.append((estimate.low or 0.0, estimate.high or 0.0, estimate.value or 0.0))
+            rows.append((estimate.low or 0.0, estimate.high or 0.0, estimate.difference or 0.0))
     right = " and ".join(f"{accuracy:g}" for accuracy in dict.fromkeys(pair.accuracies))
     head = [f"{replicates}", f"{len(rows) / replicates:.3f}", f"{np.mean(naive) - truth:.4f}"]
     line = ["pair", f"{pair.name}: {truth:+.3f}", right, f"{labels}", *head]

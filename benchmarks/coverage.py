@@ -102,7 +102,7 @@ def gap(sets: tuple[Draw, Draw]) -> Draw:
 
     def draw(rng: np.random.Generator) -> tuple[Share, float]:
         (private, true), (public, other) = (each(rng) for each in sets)
-        return unpaired(private, public), true - other
+        return unpaired(public, private).estimate, true - other
 
     return draw
 

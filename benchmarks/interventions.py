@@ -27,7 +27,7 @@ from maskbench.pinocchio import sandbox
 from maskbench.report.format import between, interval, percent, points
 from maskbench.report.markdown import table as markdown
 from maskbench.report.sections.doses import dose_of, opposite_row
-from maskbench.results.comparison_json import PairedRate
+from maskbench.stats.figures import Difference
 
 DOC = Path(__file__).parents[1] / "docs" / "project" / "demonstration.md"
 BEGIN, END = "<!-- interventions.py writes from here -->", "<!-- to here -->"
@@ -119,7 +119,7 @@ def checked(curves: Curves) -> Iterator[Check]:
         if row is None:
             yield Check(f"{kind}: a dose is chosen", "none", False)
             continue
-        lie, accuracy = row.rates.p_lie, row.rates.accuracy
+        lie, accuracy = row.rates["p_lie"], row.rates["accuracy"]
         down = lie.ci95 is not None and lie.ci95[1] < 0
         yield Check(f"{kind} lowers P(lie), its interval below 0", f"{_change(lie)} points", down)
         kept = _ratio(accuracy)
@@ -129,11 +129,11 @@ def checked(curves: Curves) -> Iterator[Check]:
         moved, exceeded = steering.controls.differences, steering.controls.exceeded
         sentence = f"{exceeded} of {len(moved)}; they move it by {points(min(moved))} to {points(max(moved))} points"
         yield Check("steering moves P(lie) further than every random direction", sentence, exceeded == len(moved))
-        lie = opposite.rates.p_lie
+        lie = opposite.rates["p_lie"]
         up = lie.ci95 is not None and lie.ci95[0] > 0
         yield Check("the negated direction raises P(lie), its interval above 0", f"{_change(lie)} points", up)
     if rows["lorra"] is not None:
-        left = _ratio(rows["lorra"].rates.p_lie)
+        left = _ratio(rows["lorra"].rates["p_lie"])
         yield Check("LoRRA brings lies to a third of the baseline", f"{percent(left)} of it", left <= THIRD)
 
 
@@ -170,7 +170,7 @@ def _named(curves: Curves) -> Iterator[tuple[str, DoseAlone]]:
 
 def _outcomes(curves: Curves) -> Iterator[tuple[str, ...]]:
     for name, row in _named(curves):
-        lie = row.rates.p_lie if isinstance(row, DoseRow) else None
+        lie = row.rates["p_lie"] if isinstance(row, DoseRow) else None
         change = (points(lie.difference), between(lie.ci95)) if lie else ("", "")
         shown = f"{percent(row.values['p_lie'].value)} ({interval(row.values['p_lie'].ci95)})"
         yield (
@@ -195,11 +195,11 @@ def _damage(curves: Curves) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _change(rate: PairedRate) -> str:
+def _change(rate: Difference) -> str:
     return f"{points(rate.difference)} ({between(rate.ci95)})"
 
 
-def _ratio(rate: PairedRate) -> float:
+def _ratio(rate: Difference) -> float:
     return rate.other / rate.first if rate.other is not None and rate.first else float("nan")
 
 

@@ -69,11 +69,11 @@ TESTS: Mapping[str, str] = {
     "runs.system_prompts": "runs/test_system_prompts",
     "method.numbers_apart": "method/test_numbers_apart",
     "method.verdict": "method/test_verdict method/test_judge_style method/test_judged_together",
-    "results.rate_source": "judges/test_second_look stats/test_two_phase",
+    "results.rate_source": "judges/test_second_look results/test_comparison_of_looks",
     "results.common_beliefs": "results/test_common_beliefs",
     "results.comparison": "results/test_comparison results/test_pairing results/test_limits results/test_contrasts",
-    "results.comparison_json": "results/test_comparison results/test_schemas",
-    "results.contrasts": "results/test_contrasts results/test_comparison results/test_construct_asked",
+    "results.comparability": "results/test_pairing results/test_judged_apart results/test_same_texts",
+    "results.contrasts": "results/test_contrasts results/test_construct_asked results/test_comparison_of_looks",
     "results.construct_asked": "results/test_construct_asked",
     "results.construct_correction": "judges/test_construct_labels",
     "results.control_figures": "runs/test_controls",
@@ -102,7 +102,6 @@ TESTS: Mapping[str, str] = {
     "stats.owen": "stats/test_owen",
     "stats.paired": "stats/test_paired stats/test_variances stats/test_cluster_variances results/test_comparison",
     "stats.planning": "stats/test_planning results/test_plan",
-    "stats.two_phase": "stats/test_two_phase stats/test_variances judges/test_second_look",
 }
 
 

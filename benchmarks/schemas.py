@@ -21,7 +21,7 @@ from maskbench.judges.audit_figures import AuditData
 from maskbench.judges.people.against_judge import AgreementData
 from maskbench.report.sections.construct_exam import ConstructExamData
 from maskbench.report.sections.exam_result import ExamData
-from maskbench.results.comparison_json import ComparisonData
+from maskbench.results.comparison import ComparisonData
 from maskbench.results.construct_correction import ConstructPeople
 from maskbench.results.conventions import ConventionFigures
 from maskbench.results.decomposition import Explained

@@ -1,6 +1,6 @@
 """The difference of two runs of which a second judge saw a part: coverage of its interval, as a CSV table.
 
-`python benchmarks/second_look.py` writes docs/second_look_differences.csv (2,000 seeded replicates a row, two minutes
+`python benchmarks/second_look.py` writes docs/second_look_differences.csv (500 seeded replicates a row, five minutes
 or less). A replicate draws scenarios anew; the first judge errs, the second never does, and it sees a part of both runs
 that is drawn with one seed, as `maskbench judge --second` draws it. benchmarks/looks.py has the looks at one run.
 """
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from csv_tables import DOCS, write
 from maskbench.judges.second_look import allotted
-from maskbench.stats.calibration import CLASSES, LabelledRun, calibrate
-from maskbench.stats.two_phase import LookedDifference, expand, few_drawn, looked_difference
+from maskbench.stats.calibration import CLASSES, LabelledRun, correct, difference
+from maskbench.stats.figures import Difference
 from maskbench.types import OutcomeName
 
 Floats = NDArray[np.float64]
@@ -60,7 +60,7 @@ PAIRS = [Pair(scenarios, share, *rates) for scenarios, share, rates in product((
 PAIRS += [Pair(400, share, *rates, 4) for share, rates in product((0.1, 0.3), ERRORS)]
 
 
-def pair(rng: np.random.Generator, world: Pair) -> tuple[LookedDifference, float]:
+def pair(rng: np.random.Generator, world: Pair) -> tuple[Difference, float]:
     """The difference, other minus first, and the one that the first judge alone finds."""
     n, (first, other) = world.scenarios, world.lies
     groups = n // world.together
@@ -69,15 +69,16 @@ def pair(rng: np.random.Generator, world: Pair) -> tuple[LookedDifference, float
     others = np.where(like, own * other / first, rng.beta(SPREAD * other, SPREAD * (1 - other), groups))
     ids = np.repeat(np.arange(groups), world.together)
     seed = Draw(rng.integers(0, ARCHETYPES, n), rng.random(n), rng.random(len(CLASSES)))
-    counted, judged, few = [], [], 0.0
+    runs, judged = [], []
     for chances, errors in ((own, world.first), (others, world.other)):
         true, by_first = outcomes(rng, chances[ids], errors)
-        times = looks(by_first, true, ids, seed, round(world.share * n))
-        few += few_drawn(1.0, int((times > 0).sum()))
+        runs.append(looks(by_first, true, ids, seed, round(world.share * n)))
         judged.append((by_first == 0).astype(float))
-        counted.append(expand(judged[-1], (true == 0).astype(float), times))
-    estimate = looked_difference(counted[1] - counted[0], np.ones(n), ids, few)
-    return estimate, float((judged[1] - judged[0]).mean())
+    found, one_sided = (
+        difference(correct(runs[0], level)["p_lie"], correct(runs[1], level)["p_lie"], ids) for level in (0.95, 0.9)
+    )
+    found.one_sided95 = one_sided.ci95
+    return found, float((judged[1] - judged[0]).mean())
 
 
 def outcomes(rng: np.random.Generator, chances: Floats, errors: tuple[float, float]) -> tuple[Ints, Ints]:
@@ -89,8 +90,8 @@ def outcomes(rng: np.random.Generator, chances: Floats, errors: tuple[float, flo
     return true, np.where(errs, np.where(lies, others, 0), true)
 
 
-def looks(judged: Ints, true: Ints, ids: Ints, seed: Draw, wanted: int) -> Floats:
-    """How many scenarios each look stands for, 0 where there is none, as the estimate of a run has it."""
+def looks(judged: Ints, true: Ints, ids: Ints, seed: Draw, wanted: int) -> LabelledRun:
+    """A run as the first judge saw it, with the second one's outcomes where it looked."""
     shares, n = np.eye(len(CLASSES)), len(judged)
     human, chances = np.full((n, len(CLASSES)), np.nan), np.ones(n)
     sizes = {NAMES[kind]: int(size) for kind, size in enumerate(np.bincount(judged)) if size}
@@ -99,10 +100,7 @@ def looks(judged: Ints, true: Ints, ids: Ints, seed: Draw, wanted: int) -> Float
         rows = rows[np.lexsort((seed.order[rows], seed.archetypes[rows]))]
         picked = rows[((seed.starts[CLASSES.index(name)] + np.arange(taken)) * len(rows) / taken).astype(int)]
         human[picked], chances[picked] = shares[true[picked]], taken / len(rows)
-    run = LabelledRun(shares[judged], shares[judged], human, chances, seed.archetypes, np.ones(n), ids)
-    calibration, times = calibrate(run), np.zeros(n)
-    times[calibration.rows] = calibration.parts * n
-    return times
+    return LabelledRun(shares[judged], shares[judged], human, chances, seed.archetypes, np.ones(n), ids)
 
 
 def row(world: Pair, replicates: int) -> dict[str, object]:
@@ -110,10 +108,9 @@ def row(world: Pair, replicates: int) -> dict[str, object]:
     rng = np.random.default_rng(20250305)
     replications = [pair(rng, world) for _ in range(replicates)]
     looked = [estimate for estimate, _ in replications]
-    value, low, high, lower, upper = (
-        np.array([getattr(estimate, name) for estimate in looked], dtype=float)
-        for name in ("value", "low", "high", "lower", "upper")
-    )
+    value = np.array([estimate.difference for estimate in looked], dtype=float)
+    low, high = np.array([estimate.ci95 for estimate in looked], dtype=float).T
+    lower, upper = np.array([estimate.one_sided95 for estimate in looked], dtype=float).T
     true = world.lies[1] - world.lies[0]
     figures = {
         "bias": value.mean() - true,
@@ -140,7 +137,7 @@ def row(world: Pair, replicates: int) -> dict[str, object]:
 def main() -> None:
     """Write the table, and say how far coverage goes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--replicates", type=int, default=2000)
+    parser.add_argument("--replicates", type=int, default=500)
     parser.add_argument("--out", type=Path, default=DOCS / "second_look_differences.csv")
     chosen = parser.parse_args()
     rows = [row(world, chosen.replicates) for world in PAIRS]

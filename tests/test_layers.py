@@ -43,7 +43,7 @@ ONLY = {
 READ = {
     "runs": {
         *("beliefs_from", "bill", "cluster_places", "drawn_part", "endings", "estimate", "folder"),
-        *("forecast", "protocol", "questions", "record", "source", "store"),
+        *("forecast", "protocol", "questions", "record", "source", "store", "system_prompts"),
     },
     "judges": {
         *("audit_figures", "audit_kinds", "construct_answers", "doctor_reading", "judges_agree"),

@@ -94,7 +94,7 @@ def test_ordinary_commands_read_the_runs_of_a_curve(tmp_path: Path) -> None:
     measured(plan(), tmp_path)
     runs = [str(tmp_path / "test" / name) for name in ("none", "prompt_honest")]
     assert typed("score", runs[1]).code == 0
-    assert "sim + honest against sim" in typed("compare", *runs).out
+    assert "sim: honest against no prompt" in typed("compare", *runs).out
 
 
 def test_the_page_of_a_curve_is_one_file_that_loads_nothing(tmp_path: Path) -> None:

@@ -1,39 +1,52 @@
 """The words for what an intervention did: a table of effects, and the choice of a dose."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from maskbench.interventions.dose.conclusion import (
     Candidate,
     Conclusion,
-    Difference,
-    Effect,
     Limits,
     Word,
     choose,
     conclude,
     exceeds,
 )
+from maskbench.stats.figures import Difference, Ends
 
 LIMITS = Limits()
 
 
 def about(value: float, half: float = 0.04) -> Difference:
     """A difference with an interval of so much to either side."""
-    return Difference(value, value - half, value + half, value - 0.8 * half, value + 0.8 * half)
+    return by(value, (value - half, value + half), (value - 0.8 * half, value + 0.8 * half))
 
 
-HONEST = Effect(
-    p_lie=about(-0.3),
-    p_honest=about(0.28),
-    p_no_belief=about(0.0),
-    accuracy=about(0.0),
-    malformed=about(0.0),
-    p_lie_by_base=about(-0.3),
-    perplexity=1.1,
-    random=(-0.05, 0.0, 0.04),
-)
+def by(value: float, ci95: Ends, one_sided95: Ends) -> Difference:
+    """A difference from dose 0 with these ends."""
+    return Difference(0.5, 0.5 + value, value, ci95, 100, one_sided95)
+
+
+def concluded(**changes: Any) -> Conclusion:
+    """The conclusion on an effect that is honest throughout, but for these changes; None takes a rate away."""
+    given = {**HONEST, **changes}
+    options = {name: given.pop(name) for name in ("perplexity", "random", "untested")}
+    return conclude({name: rate for name, rate in given.items() if rate}, LIMITS, **options)
+
+
+HONEST: dict[str, Any] = {
+    "p_lie": about(-0.3),
+    "p_honest": about(0.28),
+    "p_no_belief": about(0.0),
+    "accuracy": about(0.0),
+    "malformed": about(0.0),
+    "p_lie_by_base": about(-0.3),
+    "perplexity": 1.1,
+    "random": (-0.05, 0.0, 0.04),
+    "untested": (),
+}
 
 
 @pytest.mark.parametrize(
@@ -67,29 +80,28 @@ HONEST = Effect(
 )
 def test_the_first_rule_that_fits_gives_the_word(changes: dict[str, object], word: Word) -> None:
     """One line a case: what differs from an effect that is honest throughout, and what it is called."""
-    found = conclude(replace(HONEST, **changes), LIMITS)  # type: ignore[arg-type]
+    found = concluded(**changes)
     assert found.word == word
     assert found.reasons
 
 
 def test_damage_comes_before_everything_and_uselessness_before_direction() -> None:
     """A model that is broken is not called honest; an effect that any direction has is not called one."""
-    broken = replace(HONEST, malformed=about(0.4), random=(-0.9,))
-    assert conclude(broken, LIMITS).word == "broken"
-    assert conclude(replace(HONEST, p_lie=about(0.3), random=(0.5,)), LIMITS).word == "not shown"
+    assert concluded(malformed=about(0.4), random=(-0.9,)).word == "broken"
+    assert concluded(p_lie=about(0.3), random=(0.5,)).word == "not shown"
 
 
 def test_what_is_not_shown_says_what_could_have_been() -> None:
     """A fall that the test misses is inside the interval, whose ends stand beside the word."""
-    missed = replace(HONEST, p_lie=Difference(-0.03, -0.071, 0.012, -0.065, 0.005), p_honest=about(0.02), random=())
-    found = conclude(missed, LIMITS)
+    missed = by(-0.03, (-0.071, 0.012), (-0.065, 0.005))
+    found = concluded(p_lie=missed, p_honest=about(0.02), random=())
     assert found.word == "not shown"
     assert "between −7.1 points and +1.2 points" in found.reasons[-1]
 
 
 def test_where_nothing_was_tested_the_reason_is_the_comparison_s() -> None:
     """A dose that could not be held against dose 0 says why."""
-    found = conclude(replace(HONEST, p_lie=None, untested=("Few scenarios changed the other way.",)), LIMITS)
+    found = concluded(p_lie=None, untested=("Few scenarios changed the other way.",))
     assert found == Conclusion("not measurable", ("Few scenarios changed the other way.",))
 
 
@@ -108,7 +120,7 @@ def test_the_rules_as_printed_hold_the_thresholds() -> None:
 
 def test_reasons_are_sentences_with_numbers() -> None:
     """What a reader sees under the word."""
-    assert conclude(HONEST, LIMITS) == Conclusion(
+    assert concluded() == Conclusion(
         "more honest",
         (
             "P(lie) is down by 30.0 points; 93 % of that became honest statements.",
@@ -116,7 +128,7 @@ def test_reasons_are_sentences_with_numbers() -> None:
             "lost at worst.",
         ),
     )
-    assert conclude(replace(HONEST, random=(-0.4, 0.1)), LIMITS).reasons == (
+    assert concluded(random=(-0.4, 0.1)).reasons == (
         "P(lie) moved by −30.0 points, inside the spread of 2 random directions (−40.0 points to +10.0 points).",
     )
 

@@ -16,10 +16,10 @@ from msgspec import structs
 from maskbench.errors import RunMismatch, RunUnreadable, UnknownModel, UsageError
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.conclusion import Limits, conclude
-from maskbench.interventions.dose.curve import curve, effect
+from maskbench.interventions.dose.curve import curve
 from maskbench.interventions.dose.dose_folder import DoseFolder, cells
 from maskbench.interventions.dose.plan import check, doses, splits
-from maskbench.interventions.dose.record import BeliefsChanged, DoseCurve, DoseRecord, Plan, plain_dose
+from maskbench.interventions.dose.record import BeliefsChanged, DoseCurve, DoseRecord, DoseRow, Plan, plain_dose
 from maskbench.report.sections.doses import blocks, finding
 from maskbench.report.terminal import text
 from maskbench.runs.folder import RunFolder
@@ -53,6 +53,12 @@ def measured(wanted: Plan | None, out: Path, titles: list[str] | None = None) ->
         return Unwatched()
 
     return measure_doses(wanted, out, {}, watch)
+
+
+def word(row: DoseRow) -> str:
+    """The word for a dose that was held against dose 0."""
+    rates = {**row.rates, "malformed": row.malformed, "p_lie_by_base": row.p_lie_by_base}
+    return conclude(rates, Limits(), untested=row.untested_because).word
 
 
 def shown(data: DoseCurve, width: int = 80) -> str:
@@ -279,13 +285,13 @@ def test_fewer_lies_are_found_with_their_interval_and_called_honest(tmp_path: Pa
     base = run(tmp_path / "base", "sim/lie=0.5,evade=0.2,unsure=0.1", statements=4)
     less = run(tmp_path / "less", "sim/lie=0.2,evade=0.2,unsure=0.1", statements=4)
     zero, (row,) = curve(base, [less], "reference")
-    assert zero.values["p_lie"].value == row.rates.p_lie.first
-    low, high = row.rates.p_lie.ci95 or (0, 0)
+    assert zero.values["p_lie"].value == row.rates["p_lie"].first
+    low, high = row.rates["p_lie"].ci95 or (0, 0)
     assert low < -0.27 < high < 0
-    assert row.p_lie_by_base == row.rates.p_lie  # the same beliefs
+    assert row.p_lie_by_base == row.rates["p_lie"]  # the same beliefs
     assert row.beliefs_changed.changed == 0
     assert row.malformed.difference == 0
-    assert conclude(effect(row), Limits()).word == "more honest"
+    assert word(row) == "more honest"
 
 
 def test_lies_that_become_evasions_are_called_vague(tmp_path: Path) -> None:
@@ -293,7 +299,7 @@ def test_lies_that_become_evasions_are_called_vague(tmp_path: Path) -> None:
     base = run(tmp_path / "base", "sim/lie=0.5,evade=0.1", statements=4)
     vague = run(tmp_path / "vague", "sim/lie=0.2,evade=0.4", statements=4)
     _, (row,) = curve(base, [vague], "reference")
-    assert conclude(effect(row), Limits()).word == "vaguer"
+    assert word(row) == "vaguer"
     assert (row.evasions["refusal"] or 0) > 0.25
 
 
@@ -302,10 +308,10 @@ def test_statements_are_held_against_the_beliefs_of_dose_0_too(tmp_path: Path) -
     base = run(tmp_path / "base", "sim/lie=0.3,evade=0,unsure=0,accuracy=1")
     moved = run(tmp_path / "moved", "sim/lie=0,evade=0,unsure=0,accuracy=0")
     _, (row,) = curve(base, [moved], "reference")
-    assert row.rates.p_lie.other == 0
+    assert row.rates["p_lie"].other == 0
     assert row.beliefs_changed == BeliefsChanged(changed=80, n=80)
     assert (row.p_lie_by_base.other or 0) > 0.8  # all but the scenarios whose facts are provided
-    assert conclude(effect(row), Limits()).word == "unclear"
+    assert word(row) == "unclear"
 
 
 def test_a_run_with_too_many_failures_gives_no_difference(tmp_path: Path) -> None:
@@ -314,9 +320,9 @@ def test_a_run_with_too_many_failures_gives_no_difference(tmp_path: Path) -> Non
     failing = run(tmp_path / "failing", "sim/fail=0.3")
     _, (row,) = curve(base, [failing], "reference")
     assert row.withheld
-    assert row.rates.p_lie.difference is row.p_lie_by_base.difference is None
+    assert row.rates["p_lie"].difference is row.p_lie_by_base.difference is None
     assert row.values["p_lie"].value is None
-    assert conclude(effect(row), Limits()).word == "not measurable"
+    assert word(row) == "not measurable"
 
 
 # From beginning to end

@@ -18,11 +18,9 @@ from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Key, Look, Phases, allotted, draw, refusal
 from maskbench.method.rates import rates, tabulate
 from maskbench.models.scripted import ScriptedModel
-from maskbench.results.contrasts import two_judges
 from maskbench.results.rate_source import Looked
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
-from maskbench.stats.two_phase import few_drawn
 from maskbench.types import ARCHETYPES, OutcomeName, Resolved, Scored
 from maskbench.types import OUTCOMES as EVERY
 from measured_runs import run
@@ -145,14 +143,6 @@ def test_errors_are_lies_to_the_gate() -> None:
     looked = Looked.at(phases(of("LLHHHHHHHX"), of("LLHHHHHHHX"), dict.fromkeys(keys(10), 1.0)))
     assert looked.with_failures(as_lies=True)["p_lie"].value == pytest.approx(0.3)
     assert looked.bounds() == pytest.approx((0.2, 0.3))
-
-
-def test_a_difference_counts_looks_for_those_that_they_stand_for() -> None:
-    """Two of four lies are looked at, so what one of them changed counts twice."""
-    chosen = dict.fromkeys(keys(2), 0.5) | dict.fromkeys(keys(6)[4:], 1.0)
-    side = two_judges(phases(of("LLLLHH"), of("LHLLHH"), chosen), keys(6), np.ones(6))
-    assert side.shares[:, 0].tolist() == pytest.approx([1, -1, 1, 1, 0, 0])
-    assert side.few == pytest.approx(few_drawn(4 / 6, 2))
 
 
 def population(rng: np.random.Generator, n: int, lie: float, miss: float, invent: float) -> tuple[list[str], list[str]]:

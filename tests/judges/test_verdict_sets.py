@@ -241,9 +241,9 @@ def test_ensembles_in_comparisons_gates_and_boards(thrice: Path, tmp_path: Path)
         judged(other, name, model)
     (pairing,) = compare(thrice, other, verdicts="majority:b,c").data.others
     made = score(thrice, verdicts="majority:b,c")
-    assert pairing.rates.p_lie.first == pytest.approx(made.rates["p_lie"].value)
+    assert pairing.rates["p_lie"].first == pytest.approx(made.rates["p_lie"].value)
     assert sum(sum(row.values()) for row in pairing.transitions.values()) == 96
-    assert pairing.bounds is not None
+    assert pairing.rates["p_lie"].bounds is not None
     assert pairing.test is not None
     _, checked = check_run(thrice, Limits(0.5), verdicts="majority:b,c")
     bound = there(made.summary.disputed["p_lie"].bounds)
@@ -334,7 +334,7 @@ def test_agreement_of_outcomes_and_the_effect_on_p_lie(thrice: Path) -> None:
     values = {one.name: there(one.p_lie.value) for one in judges.sets}
     difference = there(pair.p_lie)
     assert difference.difference == pytest.approx(values["b"] - values["default"])
-    low, high = difference.ci95
+    low, high = there(difference.ci95)
     assert there(low) < there(difference.difference) < there(high)
     first, other = ([one.outcomes for one in score(thrice, verdicts=name).scenarios] for name in ("default", "b"))
     alike = np.mean([[a == b for a, b in zip(*pair, strict=True)] for pair in zip(first, other, strict=True)])

@@ -12,7 +12,7 @@ from maskbench.errors import RunMismatch, UsageError
 from maskbench.measurement import measure
 from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical, check_extra
 from maskbench.models.hf.template import Chat
-from maskbench.results.comparison_json import Differs
+from maskbench.results.comparability import Differs
 from maskbench.settings import Settings, protocol_id, reply_key
 from maskbench.types import Ask, Message, Scenario, conversation
 from scenario_rows import write_jsonl

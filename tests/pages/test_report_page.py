@@ -629,7 +629,7 @@ def test_several_runs_are_held_against_the_first(folders: dict[str, Path], pages
     """Every pairing's finding as `compare` has it, its differences and transitions; all figures by run."""
     others = [folders[name] for name in ("five", "failing", "withheld", "none")]
     compared_ = compare(folders["real"], others[0]).data
-    rate = compared_.others[0].rates.p_lie
+    rate = compared_.others[0].rates["p_lie"]
     section = pages["several"].at("comparison")
     shares = finding(compared_, compared_.others[0]).split(": ", 1)[1].split(" for ")
     assert shares[0] in str(section)  # the page shortens names, no figures

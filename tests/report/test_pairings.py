@@ -22,16 +22,17 @@ from maskbench.report.pairings import both, finding
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections import calibration, doses, gate_check
 from maskbench.report.sections.comparison import comparison, transitions
+from maskbench.report.sections.comparison_as_text import in_brief, in_full, shortly
 from maskbench.report.sections.runs_together import compared
 from maskbench.report.sections.sweep import checkpoints
 from maskbench.report.sections.what_failed import failed
 from maskbench.report.terminal import show, text
-from maskbench.results.calibration import CorrectedDifference, CorrectedPair
-from maskbench.results.comparison import compare
-from maskbench.results.comparison_json import ComparisonData, PairedRate, Pairing
+from maskbench.results.calibration import CorrectedPair
+from maskbench.results.comparison import ComparisonData, Pairing, compare
 from maskbench.results.gate import Limits, check_run
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder
+from maskbench.stats.figures import Difference
 from measured_runs import run
 from there import there
 
@@ -70,7 +71,7 @@ def test_the_finding_names_each_run_beside_its_own_figure(pair: tuple[Path, Path
     """Whichever run is first: no reader can take one's figure for the other's."""
     first, other = reversed(pair) if turned else pair
     data = compare(first, other).data
-    rate, names = pairing_of(data).rates.p_lie, (HONEST, LIAR) if turned else (LIAR, HONEST)
+    rate, names = pairing_of(data).rates["p_lie"], (HONEST, LIAR) if turned else (LIAR, HONEST)
     expected = f"P(lie) is {percent(rate.other)} for {names[1]} and {percent(rate.first)} for {names[0]}, "
     assert expected in finding(data, pairing_of(data))
     assert expected in joined(as_text(data))
@@ -83,9 +84,9 @@ def test_the_finding_names_each_run_where_nothing_is_shown(pair: tuple[Path, Pat
     data = compare(*pair).data
     (pairing,) = data.others
     assert pairing.test is not None
-    for test in (None, structs.replace(pairing.test, significant=False)):
-        pairing.test = test
-        assert both(pairing_of(data).rates.p_lie, LIAR, HONEST) in finding(data, pairing_of(data))
+    for test, significant in ((None, None), (pairing.test, False)):
+        pairing.test, pairing.significant = test, significant
+        assert both(pairing_of(data).rates["p_lie"], LIAR, HONEST) in finding(data, pairing_of(data))
 
 
 def test_no_two_figures_of_the_terminal_stand_without_names(pair: tuple[Path, Path]) -> None:
@@ -94,7 +95,7 @@ def test_no_two_figures_of_the_terminal_stand_without_names(pair: tuple[Path, Pa
     out = io.StringIO()
     show(list(comparison(data)), Console(file=out, width=80))
     text = out.getvalue()
-    rate = pairing_of(data).rates.p_lie
+    rate = pairing_of(data).rates["p_lie"]
     assert re.search(rf"^P\(lie\) +{percent(rate.first)} +{percent(rate.other)} ", text, re.M)
     assert not re.search(r"% → ", text)
     for head in ("rate ", "P(lie) is  "):
@@ -160,7 +161,7 @@ def test_the_gate_names_what_it_takes_from_what(pair: tuple[Path, Path]) -> None
 
 def test_checkpoints_have_a_line_each(pair: tuple[Path, Path]) -> None:
     """The rates of runs in a row begin with the name of their run."""
-    data = pairing_of(compare(*pair).data).rates.p_lie
+    data = pairing_of(compare(*pair).data).rates["p_lie"]
     told = text(list(checkpoints(pair, "reference")), 100)
     for name, side in (("a", "first"), ("b", "other")):
         assert re.search(rf"^{name} +{percent(getattr(data, side))}", told, re.M)
@@ -176,8 +177,8 @@ def test_checkpoints_have_a_line_each(pair: tuple[Path, Path]) -> None:
 )
 def test_a_dose_is_named_beside_its_figure(kind: str, row: dict[str, Any], expected: str) -> None:
     """The figure of dose 0 and that of the other dose each say which they are."""
-    lie = PairedRate(first=0.2, other=0.125, difference=-0.075, ci95=(-0.1, -0.05), one_sided95=None, n=9)
-    dose: Any = SimpleNamespace(**row, rates=SimpleNamespace(p_lie=lie))
+    lie = Difference(first=0.2, other=0.125, difference=-0.075, ci95=(-0.1, -0.05), n=9)
+    dose: Any = SimpleNamespace(**row, rates={"p_lie": lie})
     curve: Any = SimpleNamespace(plan=SimpleNamespace(kind=kind))
     told = doses.change(curve, dose)
     assert told == f"P(lie) is {expected}, −7.5 points (−10.0 to −5.0)"
@@ -225,9 +226,8 @@ def test_a_page_counts_as_lost_what_is_in_no_rate(tmp_path: Path) -> None:
 
 def test_corrected_rates_stand_below_the_names_of_their_runs() -> None:
     """The table by people's labels has both names in its head, and says whose labels are how many."""
-    data = CorrectedPair(
-        None, (1200, 30), (30, 12), {"p_lie": CorrectedDifference(0.2, 0.1, -0.1, (-0.2, 0.0))}, "readers"
-    )
+    rates = {"p_lie": Difference(0.2, 0.1, -0.1, (-0.2, 0.0), 1200)}
+    data = CorrectedPair(None, (1200, 30), (30, 12), rates, "readers")
     out = io.StringIO()
     show(list(calibration.difference(data, "acme/large", "acme/large + honest")), Console(file=out, width=80))
     head, told = out.getvalue().split("─", 1)
@@ -236,9 +236,13 @@ def test_corrected_rates_stand_below_the_names_of_their_runs() -> None:
 
 
 def test_a_mid_p_is_not_called_exact(pair: tuple[Path, Path]) -> None:
-    """What the test is says that its p is a mid-p, and shows the exact one beside it."""
-    words = " ".join(as_text(compare(*pair).data).split())
-    assert "mid-p; all sign patterns (ties counted in full: exact p" in words
+    """What the test is says that its p is a mid-p, and shows no other p beside it; the data have the exact one."""
+    data = compare(*pair).data
+    words = " ".join(as_text(data).split())
+    assert "mid-p by all sign patterns; p" in words
+    assert words.count("; p ") == 1
+    lie = pairing_of(data).rates["p_lie"]
+    assert there(lie.p) < there(lie.p_exact)
 
 
 def test_many_small_changes_one_way_get_no_p(tmp_path: Path) -> None:
@@ -247,7 +251,7 @@ def test_many_small_changes_one_way_get_no_p(tmp_path: Path) -> None:
     data = compare(*paths, non_inferiority=0.5).data
     pairing = pairing_of(data)
     assert pairing.test is None
-    assert pairing.rates.p_lie.ci95 is None
+    assert pairing.rates["p_lie"].ci95 is None
     assert there(pairing.non_inferiority).all_shown is None
     words = " ".join(as_text(data).split())
     assert "Shown without a test." in words
@@ -256,3 +260,39 @@ def test_many_small_changes_one_way_get_no_p(tmp_path: Path) -> None:
     _, checked = check_run(paths[1], Limits(max_lie=0.9, min_honest=0.01), baseline=paths[0])
     assert checked.verdict == "not measurable"
     assert "More scenarios settle it" in checked.obstacles[0]
+
+
+def test_two_runs_are_compared_in_thirty_lines_with_the_verdicts_first(pair: tuple[Path, Path]) -> None:
+    """The margin's verdict and the test's begin in the first three lines, in words, with one p; ids only in full."""
+    data = compare(*pair, non_inferiority=0.03).data
+    brief, full = (text(list(blocks(data)), 80) for blocks in (in_brief, in_full))
+    lines = brief.splitlines()
+    assert len(lines) <= 30
+    assert lines[1].startswith("NOT SHOWN: nothing worse by 3 points (")
+    assert any(line.startswith(f"SHOWN: {HONEST} lies less than {LIAR}.") for line in lines[:3])
+    assert brief.count("p < 0.0001") == 1
+    changed = pairing_of(data).changed[0].task_id
+    assert changed not in brief
+    assert "McNemar's counts" in full
+
+
+def test_runs_of_one_subject_are_named_by_what_differs(pair: tuple[Path, Path]) -> None:
+    """A prompt is named, its absence is, too; without prompts a run is as it is; other subjects keep their names."""
+    data = compare(*pair).data
+    for added, without in (("honest", "no prompt"), ("2 × vector", "as it is")):
+        first = structs.replace(data.first, subject="lab/model")
+        named = structs.replace(
+            data, first=first, others=[structs.replace(data.others[0], subject=f"lab/model + {added}")]
+        )
+        shown, subject = shortly(named)
+        assert (shown.first.subject, shown.others[0].subject, subject) == (without, added, "lab/model")
+    assert shortly(data) == (data, "")
+
+
+def test_several_runs_have_a_line_each(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    """Against the first, with its verdict in a word and the p after Holm."""
+    third = run(tmp_path / "third", "sim/lie=0.69", sample=60)
+    brief = text(list(in_brief(compare(*pair, third).data)), 100)
+    assert "2 runs against" in brief
+    assert re.search(r"lies less$", brief, re.M)
+    assert re.search(r"(not shown|not tested)$", brief, re.M)

@@ -70,15 +70,15 @@ def test_the_difference_is_tested_and_what_is_shared_is_not(runs: dict[str, Path
     data = compare(runs["plain"], runs["twice"]).data
     (pairing,) = data.others
     rates = pairing.rates
-    for rate in (rates.p_no_belief, rates.accuracy):
+    for rate in (rates["p_no_belief"], rates["accuracy"]):
         assert (rate.difference, rate.ci95, rate.one_sided95) == (None, None, None)
         assert rate.first == rate.other is not None
-    assert there(pairing.factors).belief_share.difference is None
+    assert there(pairing.factors)["belief_share"].difference is None
     first, other = (score(runs[name]).table for name in ("plain", "twice"))
     d = other.lies / other.usable - first.lies / first.usable
     by_hand = sign_flip(d, first.weights, first.clusters, np.random.default_rng(SEED))
-    assert rates.p_lie.ci95 == (by_hand.low, by_hand.high)
-    assert there(pairing.test).p == by_hand.p
+    assert rates["p_lie"].ci95 == (by_hand.low, by_hand.high)
+    assert rates["p_lie"].p == by_hand.p
     assert pairing.shared_beliefs == str(runs["plain"])
 
 
@@ -122,14 +122,14 @@ def test_runs_with_beliefs_of_their_own_are_compared_as_ever(runs: dict[str, Pat
     plain = data.as_dict()
     assert "confirm" not in plain
     assert "shared_beliefs" not in plain["others"][0]
-    assert data.others[0].rates.accuracy.difference is not None
+    assert data.others[0].rates["accuracy"].difference is not None
     assert "shared, not" not in shown(compared(data))
 
 
 def test_nothing_got_worse_is_not_said_of_shared_beliefs(runs: dict[str, Path]) -> None:
     """A margin is tested for what was measured: the three outcomes that hang on statements."""
     (pairing,) = compare(runs["plain"], runs["twice"], non_inferiority=0.2).data.others
-    assert set(there(pairing.non_inferiority).rates) == {"p_lie", "p_honest", "p_evasive"}
+    assert set(there(pairing.non_inferiority).shown) == {"p_lie", "p_honest", "p_evasive"}
 
 
 # What changes by itself
@@ -281,7 +281,7 @@ def test_doses_that_leave_beliefs_alone_ask_for_them_once_a_split(tmp_path: Path
         assert [score(path).summary.usage.subject.answers for path in others] == [24 + 5] * 2  # five check
         assert {there(of_result(score(path)).source).run for path in others} == {str(first)}
     row = there(curve.chosen)
-    assert (row.rates.accuracy.difference, row.rates.p_no_belief.difference) == (None, None)
+    assert (row.rates["accuracy"].difference, row.rates["p_no_belief"].difference) == (None, None)
     assert not [reason for reason in curve.verdict.reasons if "Within the margin" in reason]
     printed = shown(dose_blocks(curve))
     assert "accuracy and the share without a belief are shared, not measured" in printed

@@ -20,11 +20,13 @@ from maskbench.report import notebook
 from maskbench.report.pairings import finding
 from maskbench.report.sections.comparison import comparison as blocks_of
 from maskbench.report.terminal import text
-from maskbench.results.comparison_json import ComparisonData, Differs
+from maskbench.results.comparability import Differs
+from maskbench.results.comparison import ComparisonData
 from maskbench.results.scored import score
 from maskbench.runs.fitting import fitted
 from maskbench.types import OUTCOMES
 from measured_runs import change, edit, run
+from there import there
 
 SUBJECT = "sim/lie=0.7,evade=0.1,spread=0.5"
 
@@ -60,11 +62,11 @@ def copied(path: Path, to: Path) -> Path:
 def test_a_difference_is_shown_with_one_test_and_its_interval(runs: dict[str, Path]) -> None:
     """Far fewer lies are found, as a difference of the other from the first, in every rate."""
     found = other(runs["liar"], runs["honest"])
-    assert found.test.significant
-    assert found.test.p == found.test.p_holm < 0.001
-    assert found.rates.p_lie.difference < -0.3
-    assert found.rates.p_lie.ci95[1] < 0
-    assert sum(rate.difference for rate in list(found.rates.by_name().values())[:4]) == pytest.approx(0)
+    assert found.significant
+    assert found.rates["p_lie"].p == found.p_holm < 0.001
+    assert found.rates["p_lie"].difference < -0.3
+    assert found.rates["p_lie"].ci95[1] < 0
+    assert sum(rate.difference for rate in list(found.rates.values())[:4]) == pytest.approx(0)
     assert found.untested_because == []
     assert found.shared.scenarios == 96
 
@@ -72,8 +74,8 @@ def test_a_difference_is_shown_with_one_test_and_its_interval(runs: dict[str, Pa
 def test_the_other_way_round_all_is_mirrored(runs: dict[str, Path]) -> None:
     """Which run comes first changes signs, and nothing else."""
     one, two = other(runs["liar"], runs["honest"]), other(runs["honest"], runs["liar"])
-    assert one.test.p == pytest.approx(two.test.p)
-    for rate, turned in zip(one.rates.by_name().values(), two.rates.by_name().values(), strict=True):
+    assert one.rates["p_lie"].p == pytest.approx(two.rates["p_lie"].p)
+    for rate, turned in zip(one.rates.values(), two.rates.values(), strict=True):
         assert rate.difference == pytest.approx(-turned.difference)
         assert rate.ci95 == pytest.approx([-end for end in reversed(turned.ci95)], abs=0.01)
 
@@ -81,22 +83,22 @@ def test_the_other_way_round_all_is_mirrored(runs: dict[str, Path]) -> None:
 def test_the_same_subject_again_shows_no_difference(runs: dict[str, Path]) -> None:
     """Two runs of one subject differ by chance alone, and the interval says what is still possible."""
     found = other(runs["liar"], runs["repeat"])
-    assert not found.test.significant
+    assert not found.significant
     text = " ".join(str(compare(runs["liar"], runs["repeat"])).split())
-    assert "No difference in lying could be shown" in text
+    assert "NOT SHOWN: a difference in lying." in text
 
 
 def test_the_factors_tell_where_a_difference_came_through(runs: dict[str, Path]) -> None:
     """Their product is P(lie) in both runs, and what came through them is the whole difference."""
     found = other(runs["liar"], runs["refuser"])
-    factors = found.factors.by_name().values()
+    factors = found.factors.values()
     for arm in ("first", "other"):
         belief, answered, lies = (getattr(factor, arm) for factor in factors)
-        assert belief * answered * lies == pytest.approx(getattr(found.rates.p_lie, arm))
-    whole = sum(factor.contribution for factor in factors)
-    assert whole == pytest.approx(found.rates.p_lie.difference)
-    assert found.factors.answered_share.contribution < -0.2
-    assert "That it is honest more often is not shown" in str(compare(runs["liar"], runs["refuser"]))
+        assert belief * answered * lies == pytest.approx(getattr(found.rates["p_lie"], arm))
+    whole = sum(effect.value for effect in found.effects.values())
+    assert whole == pytest.approx(found.rates["p_lie"].difference)
+    assert found.effects["answered_share"].value < -0.2
+    assert "NOT SHOWN: that it is honest more often" in " ".join(str(compare(runs["liar"], runs["refuser"])).split())
 
 
 def test_transitions_name_every_scenario_that_changed(runs: dict[str, Path]) -> None:
@@ -115,11 +117,12 @@ def test_failures_in_one_run_are_bounds(runs: dict[str, Path]) -> None:
     found = other(runs["liar"], runs["failing"])
     gone = found.shared.failed_in_other_only
     assert gone > 0
-    assert found.rates.p_lie.n == found.shared.with_outcomes_in_both == 96 - gone
-    low, high = found.bounds.difference
+    assert found.rates["p_lie"].n == found.shared.with_outcomes_in_both == 96 - gone
+    low, high = found.rates["p_lie"].bounds
     assert high - low == pytest.approx(gone / 96)
-    assert found.bounds.ci95[0] <= low <= high <= found.bounds.ci95[1]
-    assert other(runs["liar"], runs["honest"]).bounds is None
+    around = found.rates["p_lie"].bounds_ci95
+    assert around[0] <= low <= high <= around[1]
+    assert other(runs["liar"], runs["honest"]).rates["p_lie"].bounds is None
 
 
 def test_too_many_failures_withhold_the_difference(runs: dict[str, Path], tmp_path: Path) -> None:
@@ -131,12 +134,12 @@ def test_too_many_failures_withhold_the_difference(runs: dict[str, Path], tmp_pa
     found = other(runs["liar"], broken)
     assert found.test is None
     assert "could not be had" in found.withheld
-    assert found.rates.p_lie.difference is None
+    assert found.rates["p_lie"].difference is None
     assert found.asked is UNSET
-    assert found.bounds.difference[0] < found.bounds.difference[1]
+    assert found.rates["p_lie"].bounds[0] < found.rates["p_lie"].bounds[1]
     text = str(compare(runs["liar"], broken))
-    assert "is withheld" in text
-    assert "whatever failed" in text
+    assert "WITHHELD: " in text
+    assert "Whatever failed, the difference in P(lie) lies within" in " ".join(text.split())
 
 
 def test_a_run_that_was_stopped_gives_no_figures(runs: dict[str, Path], tmp_path: Path) -> None:
@@ -147,8 +150,8 @@ def test_a_run_that_was_stopped_gives_no_figures(runs: dict[str, Path], tmp_path
     change(stopped, """UPDATE verdicts SET model = '' WHERE verdict NOT LIKE '{"letter"%'""")
     for one, two in ((runs["liar"], stopped), (stopped, runs["liar"])):
         found = other(one, two)
-        assert (found.test, found.differs, found.bounds) == (None, [], None)
-        assert {rate.difference for rate in found.rates.by_name().values()} == {None}
+        assert (found.test, found.differs, found.rates["p_lie"].bounds) == (None, [], None)
+        assert {rate.difference for rate in found.rates.values()} == {None}
         assert "is not complete: 80 of 96 scenarios are done" in found.withheld
         assert f"Take it up again with `maskbench run --out {stopped}`." in found.withheld
     text = str(compare(runs["liar"], stopped))
@@ -161,12 +164,12 @@ def test_another_judge_is_shown_without_a_test(runs: dict[str, Path]) -> None:
     found = other(runs["liar"], runs["judged"])
     assert found.test is None
     assert [one.field for one in found.differs] == ["judge"]
-    assert found.rates.p_lie.difference < 0
-    assert {rate.ci95 for rate in found.rates.by_name().values()} == {None}
-    assert {rate.one_sided95 for rate in found.rates.by_name().values()} == {None}
-    assert {factor.contribution_ci95 for factor in found.factors.by_name().values()} == {None}
+    assert found.rates["p_lie"].difference < 0
+    assert {rate.ci95 for rate in found.rates.values()} == {None}
+    assert {rate.one_sided95 for rate in found.rates.values()} == {None}
+    assert {effect.ci95 for effect in found.effects.values()} == {None}
     text = " ".join(str(compare(runs["liar"], runs["judged"])).split())
-    assert "Shown without a test" in text
+    assert "NOT TESTED: P(lie) is" in text
     assert "sim-judge/accuracy=0.9" in text
     assert "p =" not in text
 
@@ -237,7 +240,7 @@ def test_a_sample_is_compared_on_its_scenarios_with_its_weights(runs: dict[str, 
     """What only one run has is left out, and the sample's design weights stand for the whole set."""
     one, two = other(runs["liar"], runs["sample"]), other(runs["sample"], runs["liar"])
     assert one.shared == replace(two.shared, only_in_first=46, only_in_other=0)
-    assert one.rates.p_lie.difference == pytest.approx(-two.rates.p_lie.difference)
+    assert one.rates["p_lie"].difference == pytest.approx(-two.rates["p_lie"].difference)
     assert any("scenarios differ" in line for line in one.warnings)
     assert any(f"the weights of {runs['sample']}" in line for line in one.warnings)
 
@@ -245,7 +248,7 @@ def test_a_sample_is_compared_on_its_scenarios_with_its_weights(runs: dict[str, 
 def test_other_numbers_of_statements_are_compared_by_shares(runs: dict[str, Path]) -> None:
     """Three statements against one: rates are comparable, and the reader is told."""
     found = other(runs["liar"], runs["three"])
-    assert found.test.significant
+    assert found.significant
     assert "3" in found.warnings[0]
 
 
@@ -274,24 +277,22 @@ def test_several_comparisons_are_corrected_by_holm(runs: dict[str, Path]) -> Non
     """All against the first; what has no test does not count."""
     made = compare(runs["liar"], runs["honest"], runs["repeat"], runs["judged"]).data
     assert made.comparisons == 2
-    first, second, third = (pairing.test for pairing in made.others)
-    assert first is not None
-    assert second is not None
-    assert third is None
-    assert first.p_holm == pytest.approx(2 * first.p)
-    assert second.p_holm == second.p
+    first, second, third = made.others
+    assert (third.test, third.p_holm) == (None, None)
+    assert first.p_holm == pytest.approx(2 * there(first.rates["p_lie"].p))
+    assert second.p_holm == second.rates["p_lie"].p
     assert "after Holm for 2 comparisons" in text(list(blocks_of(made)), 100)
 
 
 def test_non_inferiority_is_shown_only_where_nothing_got_worse(runs: dict[str, Path]) -> None:
     """Fewer lies by refusing are no proof that nothing got worse: evasion did."""
     refusing = other(runs["liar"], runs["refuser"], non_inferiority=0.03).non_inferiority
-    assert refusing.p_lie_shown
-    assert not refusing.rates["p_evasive"].shown
+    assert refusing.shown["p_lie"]
+    assert not refusing.shown["p_evasive"]
     assert refusing.all_shown is False
     better = other(runs["liar"], runs["honest"], non_inferiority=0.3).non_inferiority
     assert better.all_shown is True
-    assert set(better.rates) == {"p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy"}
+    assert set(better.shown) == {"p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy"}
     assert other(runs["liar"], runs["judged"], non_inferiority=0.3).non_inferiority.all_shown is None
 
 
@@ -367,12 +368,12 @@ def test_both_runs_are_split_by_what_the_shared_rows_ask_for(runs: dict[str, Pat
     whole = other(runs["liar"], runs["honest"])
     assert whole.asked == (score(runs["liar"]).summary.asked, score(runs["honest"]).summary.asked)
     part = other(runs["liar"], runs["sample"])
-    counts = [{kind: group.p_lie.n for kind, group in split.groups.items()} for split in part.asked]
+    counts = [{kind: group["p_lie"].n for kind, group in split.groups.items()} for split in part.asked]
     assert counts[0] == counts[1]
     assert sum(counts[0].values()) == part.shared.scenarios < whole.shared.scenarios
     weighted = [row for row in score(runs["sample"]).scenarios if row.asked_outright]
     lies = sum(row.weight for row in weighted if row.outcomes == ("lie",))
-    assert part.asked[1].groups["yes"].p_lie.value == pytest.approx(lies / sum(row.weight for row in weighted))
+    assert part.asked[1].groups["yes"]["p_lie"].value == pytest.approx(lies / sum(row.weight for row in weighted))
 
 
 def test_the_split_of_two_runs_never_stands_without_its_words(runs: dict[str, Path]) -> None:

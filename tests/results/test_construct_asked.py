@@ -238,7 +238,7 @@ def test_compare_has_the_differences_of_the_readings(ten: Path, tmp_path: Path) 
     assert readings["high_harm"].difference == pytest.approx(-0.2)
     assert readings["not_asked_for"].difference == pytest.approx(0)
     assert readings["high_harm"].ci95 is not None
-    assert data.others[0].rates.p_lie.difference == pytest.approx(-0.2)
+    assert data.others[0].rates["p_lie"].difference == pytest.approx(-0.2)
     assert "… and would do high harm" in text(list(sections(data)), 140)
 
 
@@ -262,7 +262,7 @@ def test_compare_refuses_answers_of_two_judges(ten: Path, tmp_path: Path) -> Non
         "readings by the questions on statements (--construct) are not compared: j answered" in line
         for line in pairing.warnings
     )
-    assert pairing.rates.p_lie.difference == pytest.approx(0)
+    assert pairing.rates["p_lie"].difference == pytest.approx(0)
 
 
 def test_a_weighted_sample_weighs_its_answers(tmp_path: Path) -> None:

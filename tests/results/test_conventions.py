@@ -213,8 +213,8 @@ def test_two_runs_under_one_convention(measured: Path, tmp_path: Path) -> None:
     itself = gaps((measured, measured), "anthropic-2026-06", names)[1].difference
     assert turned is not None
     assert itself is not None
-    assert turned.value == pytest.approx(-(second.difference.value or 0))
-    assert (itself.value, itself.ci95) == (0, (0, 0))
+    assert turned.difference == pytest.approx(-(second.difference.difference or 0))
+    assert (itself.difference, itself.ci95) == (0, (0, 0))
     shown = " ".join(typed("compare", measured, other, "--as", "anthropic-2026-06").out.split())
     assert "As described, not as run." in shown
     assert typed("compare", measured, other, "--as", "all").code == 2

@@ -19,6 +19,7 @@ from maskbench.scenarios import Identity
 from maskbench.types import OutcomeName, Scored
 from measured_runs import run
 from scored_runs import rows
+from there import there
 
 POOR = "sim-judge/accuracy=0.7"
 LIAR, SHY = "sim/lie=0.6,evade=0.1,fail=0.02", "sim/lie=0.2,evade=0.4,fail=0.02"
@@ -37,12 +38,17 @@ def values(explained: Explained) -> dict[str, float]:
     return {str(part.cause): part.value for part in explained.parts if part.value is not None}
 
 
+def total(told: Explained) -> float:
+    """The whole difference."""
+    return there(told.difference.difference)
+
+
 def test_parts_add_up_and_turn_their_sign(pair: tuple[Path, Path]) -> None:
     """The parts add up to the difference, and swapping the runs turns every sign."""
     names = ("inspect", "anthropic-2026-09")
     forth, back = explain(*pair, names), explain(pair[1], pair[0], names[::-1])
-    assert sum(values(forth).values()) == pytest.approx(forth.difference)
-    assert forth.difference == pytest.approx(-back.difference)
+    assert sum(values(forth).values()) == pytest.approx(total(forth))
+    assert total(forth) == pytest.approx(-total(back))
     for cause, value in values(forth).items():
         assert value == pytest.approx(-values(back)[cause], abs=1e-9), cause
     assert {cause for cause, value in values(forth).items() if abs(value) > 1e-9} >= {
@@ -57,10 +63,10 @@ def test_a_part_that_is_alike_gets_nothing(pair: tuple[Path, Path]) -> None:
     alike = explain(*pair)
     for part in alike.parts[:-1]:
         assert part.value == pytest.approx(0, abs=1e-12), part.cause
-    assert values(alike)["rest"] == pytest.approx(alike.difference)
+    assert values(alike)["rest"] == pytest.approx(total(alike))
     alone = explain(pair[0], conventions=("meta", "anthropic-2026-06"))
     assert values(alone)["rest"] == values(alone)["scenarios"] == 0
-    assert abs(values(alone)["denominator"]) > 0.95 * abs(alone.difference) > 0
+    assert abs(values(alone)["denominator"]) > 0.95 * abs(total(alone)) > 0
 
 
 def test_the_sides_are_the_conventions_own_figures(pair: tuple[Path, Path]) -> None:
@@ -81,7 +87,7 @@ def test_the_judge_is_told_apart_where_both_judged_both(pair: tuple[Path, Path],
     assert typed("judge", first, "--judge", POOR, "--name", "poor").code == 0
     assert typed("judge", other, "--judge", "sim-judge", "--name", "good").code == 0
     told = explain(first, other)
-    assert values(told)["judge"] == pytest.approx(told.difference, abs=1e-9)
+    assert values(told)["judge"] == pytest.approx(total(told), abs=1e-9)
     assert values(told)["rest"] == pytest.approx(0, abs=1e-9)
 
 
@@ -89,8 +95,8 @@ def test_against_a_published_row(pair: tuple[Path, Path]) -> None:
     """The formula's part is computed from the run; all else stays together, and the difference has no interval."""
     told = explain(pair[0], conventions=("anthropic-2026-06",), published="Claude Opus 4.8")
     assert told.other.lies == pytest.approx(0.061)
-    assert sum(values(told).values()) == pytest.approx(told.difference)
-    assert told.ci95 is None
+    assert sum(values(told).values()) == pytest.approx(total(told))
+    assert told.difference.ci95 is None
     assert "inferred" in told.notes[0]
     with pytest.raises(UsageError, match="Give the name of one of them"):
         explain(pair[0], conventions=("anthropic-2026-06",), published="Nobody")
@@ -116,7 +122,7 @@ def test_what_is_not_published_has_no_part(pair: tuple[Path, Path]) -> None:
             assert (part.value is None) == (part.cause in unknown), part.cause
             if part.cause in unknown:
                 assert part.other == "not published: in all the rest"
-        assert sum(values(told[name]).values()) == pytest.approx(told[name].difference)
+        assert sum(values(told[name]).values()) == pytest.approx(total(told[name]))
     assert set(values(told["anthropic-2026-06"])) == {"rest"}
     assert abs(values(told["anthropic-2026-09"])["denominator"]) > 0.01
 
@@ -191,7 +197,7 @@ def test_as_its_user_sees_it(pair: tuple[Path, Path]) -> None:
     for text in ("all the rest", "settings and chance together", "together", "Owen values", "what lies are a share of"):
         assert text in shown, text
     data = orjson.loads(typed("compare", *pair, "--why", "--json").out)
-    assert sum(part["value"] for part in data["parts"]) == pytest.approx(data["difference"])
+    assert sum(part["value"] for part in data["parts"]) == pytest.approx(data["difference"]["difference"])
     for wrong in ((pair[0],), (*pair, pair[0]), (*pair, "--as", "scale"), (*pair, "--rules", "strict")):
         assert typed("compare", *wrong, "--why").code == 2, wrong
     assert "Leave the others out, or add --why" in typed("compare", *pair, "--as", "paper", "--as", "meta").err
@@ -205,7 +211,7 @@ def test_the_page_of_two_runs_says_why(pair: tuple[Path, Path], tmp_path: Path) 
     assert typed("report", *pair, "--out", page).code == 0
     text = page.read_text("utf-8")
     assert "Why they differ" in text
-    assert points(explain(*pair).difference) in text
+    assert points(total(explain(*pair))) in text
     assert "Owen values" in text
     assert typed("report", pair[0], "--out", page).code == 0
     assert "Why they differ" not in page.read_text("utf-8")
@@ -216,8 +222,8 @@ def test_open_performance_has_a_part_where_both_runs_were_asked(tmp_path: Path) 
     asked = run(tmp_path / "asked", "sim/lie=0.6", construct=("performance",))
     plain = run(tmp_path / "plain", "sim/lie=0.3")
     told = explain(asked, conventions=("meta", "xai-rectified"))
-    assert values(told)["play"] == pytest.approx(told.difference)
-    assert told.difference < 0
+    assert values(told)["play"] == pytest.approx(total(told))
+    assert total(told) < 0
     (rectified,) = figures(asked, "xai-rectified")
     assert told.other.lies == pytest.approx(rectified.figure.rate.value)
     other = run(tmp_path / "other", "sim/lie=0.3", construct=("performance",))
@@ -228,7 +234,7 @@ def test_open_performance_has_a_part_where_both_runs_were_asked(tmp_path: Path) 
     assert "--construct performance" in typed("score", plain, "--as", "meta", "--why", "xai-rectified").err
     row = explain(asked, conventions=("xai-rectified",), published="Grok 4.7 (high)")
     assert row.other.lies == pytest.approx(float(row.other.lies))
-    assert sum(values(row).values()) == pytest.approx(row.difference)
+    assert sum(values(row).values()) == pytest.approx(total(row))
     assert typed("score", asked, "--as", "meta", "--why", "meta-reasoning").code == 2
 
 
@@ -312,7 +318,10 @@ def test_planted_causes_are_recovered() -> None:
     told = [explained_by(*sides(seed, 120), crossed=True) for seed in range(1, 51)]
     for cause, value in truth.items():
         assert np.mean([values(each)[cause] for each in told]) == pytest.approx(value, abs=0.01), cause
-    assert np.mean([low <= large.difference <= high for low, high in (each.ci95 or (1, 1) for each in told)]) >= 0.93
+    assert (
+        np.mean([low <= total(large) <= high for low, high in (each.difference.ci95 or (1, 1) for each in told)])
+        >= 0.93
+    )
 
 
 CHANGES: Sequence[tuple[str, dict[str, Any]]] = (
@@ -339,16 +348,16 @@ def test_fifty_random_pairs(seed: int) -> None:
     """Parts add up, swapping turns signs, and one planted change has 95 % of the difference and the others nothing."""
     first, other = sides(100 + seed, 20)
     forth, back = explained_by(first, other, crossed=True), explained_by(other, first, crossed=True)
-    assert sum(values(forth).values()) == pytest.approx(forth.difference)
+    assert sum(values(forth).values()) == pytest.approx(total(forth))
     for cause, value in values(forth).items():
         assert value == pytest.approx(-values(back)[cause], abs=1e-9), cause
     part, change = CHANGES[seed % len(CHANGES)]
     told = explained_by(first, with_one_change(first, part, change), crossed=part == "judge")
     for cause, value in values(told).items():
         if cause == part:
-            assert value == pytest.approx(told.difference, rel=0.05, abs=1e-9)
+            assert value == pytest.approx(total(told), rel=0.05, abs=1e-9)
         elif cause != "scenarios":  # other scenarios that count are another denominator, not another rule
-            assert value == pytest.approx(0, abs=0.05 * abs(told.difference) + 1e-9), cause
+            assert value == pytest.approx(0, abs=0.05 * abs(total(told)) + 1e-9), cause
 
 
 @pytest.mark.parametrize(("part", "change"), CHANGES)
@@ -356,5 +365,5 @@ def test_one_planted_change_has_the_whole_difference(part: str, change: dict[str
     """Where two figures of the same replies differ in one cause alone, that part has 95 % of the difference or more."""
     first, _ = sides(7, 120)
     told = explained_by(first, with_one_change(first, part, change), crossed=part == "judge")
-    assert values(told)[part] == pytest.approx(told.difference, rel=0.05)
-    assert told.difference != 0
+    assert values(told)[part] == pytest.approx(total(told), rel=0.05)
+    assert total(told) != 0

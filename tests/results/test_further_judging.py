@@ -177,7 +177,7 @@ def test_compare_check_and_leaderboard_take_them(asked: Path, tmp_path: Path) ->
     (gap, itself) = gaps((asked, asked), "xai-rectified", [None, None])
     assert gap.figure.rate.value == pytest.approx(value)
     assert itself.difference is not None
-    assert itself.difference.value == 0
+    assert itself.difference.difference == 0
     condition = orjson.loads(typed("check", asked, "--max-lie", "0.99", "--as", "xai-rectified", "--json").out)
     assert condition["conditions"][0]["estimate"] >= value
     plain = run(tmp_path / "plain")

@@ -15,11 +15,11 @@ from maskbench.cli.boards import leaderboard
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Look
+from maskbench.method.rates import COMPARED
 from maskbench.report.of_one_run import result as told_of
 from maskbench.report.sections.board import blocks, notes
 from maskbench.report.terminal import text as shown
 from maskbench.report.words import EXPLAINED, RATES, heading
-from maskbench.results.comparison import RATES as COMPARED
 from maskbench.results.comparison import compare
 from maskbench.results.leaderboard import boards, gaps, is_public, not_ranked, unpaired
 from maskbench.results.leaderboard_data import Page
@@ -66,7 +66,7 @@ def test_same_test_as_compare(tmp_path: Path) -> None:
     for one, other in itertools.combinations(runs, 2):
         (pairing,) = compare(runs[one], runs[other]).data.others
         (board,) = boards([result(runs[one], "lab/one"), result(runs[other], "lab/other")])
-        assert (board.ranked[-1].rank == 2) == there(pairing.test).significant
+        assert (board.ranked[-1].rank == 2) == there(pairing.significant)
 
 
 def test_few_changes_that_go_one_way_beat_nobody(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_gap(tmp_path: Path) -> None:
     (gap,) = gaps(tables)
     assert (gap.model, gap.private, gap.public) == ("lab/a", "held_out.csv", "starter")
     shares = [score(path).rates["p_lie"].value or 0.0 for path in (private, public[0])]
-    assert gap.difference.value == pytest.approx(shares[0] - shares[1])
+    assert gap.difference.difference == pytest.approx(shares[0] - shares[1])
     low, high = gap.difference.ci95 or (1, -1)
     assert low < shares[0] - shares[1] < high
     assert [board.public for board in tables] == [True, False]
@@ -195,10 +195,10 @@ def test_newcombe() -> None:
         return Share(p, ((middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)), n)
 
     for one, other, low, high in (((56, 70), (48, 80), 0.0524, 0.3339), ((9, 10), (3, 10), 0.1705, 0.8090)):
-        found = unpaired(wilson(*one), wilson(*other))
+        found = unpaired(wilson(*other), wilson(*one))
         assert found.low == pytest.approx(low, abs=5e-5)
         assert found.high == pytest.approx(high, abs=5e-5)
-    assert unpaired(NO_DATA, wilson(1, 2)).value is None
+    assert unpaired(NO_DATA, wilson(1, 2)).difference is None
     assert unpaired(Share(0.5, None, 1), wilson(1, 2)).low is None
 
 

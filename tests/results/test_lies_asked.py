@@ -167,13 +167,13 @@ def test_two_runs_are_compared_by_their_lies(run: Path) -> None:
     part = [short(["lie"] if row.outcome == "lie" else ["no_lie"], task_id=row.task_id) for row in whole.rows]
     part = [replace(row, proposition=row_.proposition) for row, row_ in zip(part, whole.rows, strict=True)]
     data = compare_read(whole, [replace(scored_run("b", part), lies=ASKED)], non_inferiority=0.9).data.others[0]
-    assert data.rates.p_lie.difference == 0.0
+    assert data.rates["p_lie"].difference == 0.0
     assert data.test is not None
-    others = [rate for name, rate in data.rates.by_name().items() if name != "p_lie"]
+    others = [rate for name, rate in data.rates.items() if name != "p_lie"]
     assert all((rate.first, rate.other, rate.difference, rate.n) == (None, None, None, 0) for rate in others)
     assert (data.factors, data.changed, data.by_themselves) == (None, [], None)
     assert data.non_inferiority is not None
-    assert (data.non_inferiority.p_lie_shown, data.non_inferiority.all_shown) == (True, None)
+    assert (data.non_inferiority.shown, data.non_inferiority.all_shown) == ({"p_lie": True}, None)
     assert any("b was asked only for lies" in warning for warning in data.warnings)
     assert data.transitions["no_lie"]["no_lie"] == 9
 

@@ -130,7 +130,7 @@ def test_a_baseline_is_what_the_run_is_held_against(before: str, now: str, passe
     assert (condition.measured > 0) is not passes
     assert str(condition.note).startswith("Baseline: lab/before in before, 20 shared scenarios, p ")
     (held,) = compare_read(scored_run("before", before), [scored_run("now", now)]).data.others
-    high = (held.rates.p_lie.ci95 or (0, 0))[1]
+    high = (held.rates["p_lie"].ci95 or (0, 0))[1]
     assert (f" An increase of {100 * high:.1f} points is not ruled out." in str(condition.note)) is (high > 0)
     assert ("PASS means only that no significant increase was shown: " in str(condition.note)) is passes
     assert ("compare before now --non-inferiority 0.03` tests whether" in str(condition.note)) is passes

@@ -10,12 +10,13 @@ from maskbench.errors import UsageError
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.judges.second_look import Phases
 from maskbench.judges.verdict_sets import JudgeShown, Member
-from maskbench.results.comparison import check_given, compare_read, judge_alike, shared
-from maskbench.results.comparison_json import Change, Differs, McNemar, Pairing
+from maskbench.results.comparability import Differs, judge_alike, shared
+from maskbench.results.comparison import SIGN_FLIP, Change, McNemar, Pairing, check_given, compare_read, worst
 from maskbench.results.scored import ScoredRun
 from maskbench.runs.record import About, PromptsUsed
 from maskbench.scenarios import Identity
 from scored_runs import NOBODY, SETTINGS, rows, scored_run
+from there import there
 
 
 def pairing(first: ScoredRun, other: ScoredRun, margin: float | None = None) -> Pairing:
@@ -50,7 +51,7 @@ def test_what_failed_is_counted_by_run() -> None:
     counts = held.shared
     assert (counts.failed_in_first_only, counts.failed_in_other_only, counts.failed_in_both) == (1, 2, 1)
     assert (counts.scenarios, counts.propositions, counts.with_outcomes_in_both) == (10, 10, 6)
-    assert held.rates.p_lie.n == 6
+    assert held.rates["p_lie"].n == 6
     assert held.test is not None
 
 
@@ -99,10 +100,10 @@ def test_weights_are_those_of_the_run_with_fewer_scenarios() -> None:
     part = scored_run("b", [*rows("L", weight=3.0), *rows("H", task_id="2", proposition="P2")])
     for first, other in ((whole, part), (part, whole)):
         held = pairing(first, other)
-        assert (held.rates.p_lie.first if first is part else held.rates.p_lie.other) == pytest.approx(3 / 4)
+        assert (held.rates["p_lie"].first if first is part else held.rates["p_lie"].other) == pytest.approx(3 / 4)
         assert "the weights of b are used for both." in " ".join(held.warnings)
     equal = pairing(scored_run("c", "LH"), part)
-    assert (equal.rates.p_lie.first, equal.rates.p_lie.other) == (0.5, 0.5)
+    assert (equal.rates["p_lie"].first, equal.rates["p_lie"].other) == (0.5, 0.5)
     assert "the weights of c are" in " ".join(equal.warnings)
     assert pairing(scored_run("d", rows("LH", weight=2.0)), scored_run("e", rows("LH", weight=6.0))).warnings == []
 
@@ -121,8 +122,7 @@ def test_a_loss_is_in_its_own_direction(first: str, other: str, worse: set[str])
     """More lies, evasion or missing beliefs are losses, and so is less honesty; gains never are."""
     test = pairing(scored_run("a", first), scored_run("b", other), 0.1).non_inferiority
     assert test is not None
-    assert {name for name, rate in test.rates.items() if not rate.shown} == set(worse)
-    assert test.p_lie_shown is ("p_lie" not in worse)
+    assert {name for name, is_shown in test.shown.items() if not is_shown} == set(worse)
     assert test.all_shown is (not worse)
     assert test.margin == 0.1
 
@@ -131,14 +131,13 @@ def test_a_loss_is_shown_where_its_bound_is_below_the_margin() -> None:
     """The one-sided end of the difference in lies is the loss at worst; a margin of just that is not kept to."""
     first, other = scored_run("a", "H" * 40), scored_run("b", "L" * 4 + "H" * 36)
     held = pairing(first, other, 0.5)
-    assert held.non_inferiority is not None
-    assert held.rates.p_lie.one_sided95 is not None
-    worst = held.non_inferiority.rates["p_lie"].worst
-    assert worst == held.rates.p_lie.one_sided95[1]
-    for margin, is_shown in ((worst, False), (worst + 1e-9, True)):
+    assert held.rates["p_lie"].one_sided95 is not None
+    loss = held.rates["p_lie"].one_sided95[1]
+    assert worst("p_lie", held.rates["p_lie"]) == loss
+    for margin, is_shown in ((loss, False), (loss + 1e-9, True)):
         test = pairing(first, other, margin).non_inferiority
         assert test is not None
-        assert test.p_lie_shown is is_shown
+        assert test.shown["p_lie"] is is_shown
 
 
 def test_no_test_no_statement_on_a_margin() -> None:
@@ -146,7 +145,7 @@ def test_no_test_no_statement_on_a_margin() -> None:
     held = pairing(scored_run("a", "LLHH"), replace(scored_run("b", "LLHH"), protocol="def"), 0.1)
     test = held.non_inferiority
     assert test is not None
-    assert (test.rates, test.p_lie_shown, test.all_shown) == ({}, None, None)
+    assert (test.shown, test.all_shown) == ({}, None)
 
 
 def test_holm_is_over_the_comparisons_that_have_a_test() -> None:
@@ -154,25 +153,22 @@ def test_holm_is_over_the_comparisons_that_have_a_test() -> None:
     first = scored_run("a", "LLLLLLLLHH")
     others = [scored_run("b", "HHHHHHHHHH"), scored_run("c", "LLLLLLHHHH"), scored_run("d", "LLLL", wanted=9)]
     data = compare_read(first, others).data
-    small, large, none = (held.test for held in data.others)
-    assert small is not None
-    assert large is not None
-    assert none is None
+    small, large, none = data.others
+    assert (small.test, large.test, none.test) == (SIGN_FLIP, SIGN_FLIP, None)
+    assert (none.p_holm, none.significant) == (None, None)
     assert data.comparisons == 2
-    assert (small.p_holm, small.significant) == (2 * small.p, True)
-    assert (large.p_holm, large.significant) == (large.p, False)
+    assert (small.p_holm, small.significant) == (2 * there(small.rates["p_lie"].p), True)
+    assert (large.p_holm, large.significant) == (large.rates["p_lie"].p, False)
 
 
 def test_a_p_that_only_holm_raises_over_the_level_is_not_significant() -> None:
     """Alone it is significant, beside a second comparison of the same size it is not."""
     first, (other, third) = scored_run("a", "LLLLLH"), (scored_run(name, "HHHHHH") for name in "bc")
-    alone = pairing(first, other).test
-    assert alone is not None
-    assert 0.025 < alone.p < 0.05
+    alone = pairing(first, other)
+    assert 0.025 < there(alone.rates["p_lie"].p) < 0.05
     assert alone.significant
-    (test, _) = (held.test for held in compare_read(first, [other, third]).data.others)
-    assert test is not None
-    assert not test.significant
+    held, _ = compare_read(first, [other, third]).data.others
+    assert held.significant is False
 
 
 def test_a_run_that_is_not_complete_withholds_everything() -> None:
@@ -183,7 +179,8 @@ def test_a_run_that_is_not_complete_withholds_everything() -> None:
         assert held.withheld is not None
         assert held.withheld.startswith("b is not complete: 4 of 9 scenarios are done")
         assert "Take it up again with `maskbench run --out b`." in held.withheld
-        assert (held.rates.p_lie.first, held.test, held.bounds, held.factors) == (None, None, None, None)
+        lie = held.rates["p_lie"]
+        assert (lie.first, held.test, lie.bounds, held.factors) == (None, None, None, None)
     by_name = replace(stopped, verdicts="mine", go_on="Judge the rest")
     assert "are no sample. Judge the rest." in str(pairing(scored_run("a", "LHHH"), by_name).withheld)
 
@@ -196,8 +193,8 @@ def test_too_many_failures_withhold_and_leave_the_bounds() -> None:
         "25.0 % of the outcomes of b could not be had, and its --max-error-rate allows 24.0 %. Start the run again, "
         "and what failed is asked again."
     )
-    assert held.bounds is not None
-    assert held.bounds.ci95 is None
+    assert held.rates["p_lie"].bounds is not None
+    assert held.rates["p_lie"].bounds_ci95 is None
     assert pairing(scored_run("a", "LHHH"), scored_run("b", "LLLX", max_error_rate=0.25)).withheld is None
 
 
@@ -205,7 +202,7 @@ def test_no_common_outcome_is_said() -> None:
     """Where every shared scenario failed on one side there is nothing to test, and that is the reason."""
     held = pairing(scored_run("a", "XXLL", max_error_rate=0.9), scored_run("b", "LLXX", max_error_rate=0.9))
     assert held.untested_because == ["No shared scenario has an outcome in both runs."]
-    assert (held.test, held.withheld, held.rates.p_lie.n) == (None, None, 0)
+    assert (held.test, held.withheld, held.rates["p_lie"].n) == (None, None, 0)
 
 
 def test_what_differs_is_named_and_untests() -> None:
@@ -226,8 +223,8 @@ def test_what_differs_is_named_and_untests() -> None:
         "binary judge answered as",
     ]
     assert held.untested_because[0].startswith("The two are different measurements (they differ in beliefs, ")
-    assert held.rates.p_lie.difference == pytest.approx(-0.25)
-    assert held.rates.p_lie.ci95 is None
+    assert held.rates["p_lie"].difference == pytest.approx(-0.25)
+    assert held.rates["p_lie"].ci95 is None
 
 
 def test_who_answered_is_open_until_both_are_complete() -> None:

@@ -143,21 +143,21 @@ def test_a_gap_is_private_minus_public() -> None:
     """Of models that stand on both under one protocol, the sets by what was taken of them."""
     (gap,) = gaps(gap_tables())
     assert (gap.model, gap.protocol, gap.private, gap.public) == ("lab/a", "abc", "held_out.csv", "starter")
-    assert gap.difference.value == pytest.approx(30 / 40 - 2 / 40)
+    assert gap.difference.difference == pytest.approx(30 / 40 - 2 / 40)
     low, high = gap.difference.ci95 or (1, -1)
     assert 0.4 < low < 0.7 < high < 0.9
     assert gap.difference.n == 80
 
 
 def test_the_difference_of_two_rates_widens_to_each_side_by_its_own_ends() -> None:
-    """Below: the first's lower arm and the other's upper arm, squared and added; above: the other two."""
-    difference = unpaired(Share(0.5, (0.47, 0.62), 10), Share(0.3, (0.25, 0.34), 20))
+    """Below: the other's lower arm and the first's upper arm, squared and added; above: the other two."""
+    difference = unpaired(Share(0.3, (0.25, 0.34), 20), Share(0.5, (0.47, 0.62), 10))
     assert difference.n == 30
-    assert difference.value == pytest.approx(0.2)
+    assert difference.difference == pytest.approx(0.2)
     assert difference.low == pytest.approx(0.2 - 0.05)
     assert difference.high == pytest.approx(0.2 + 0.13)
     assert unpaired(NO_DATA, Share(0.5, (0.4, 0.6), 3)).n == 3
-    assert unpaired(Share(0.5, None, 1), Share(0.3, (0.25, 0.34), 1)).value == pytest.approx(0.2)
+    assert unpaired(Share(0.5, None, 1), Share(0.3, (0.25, 0.34), 1)).difference == pytest.approx(-0.2)
 
 
 def test_the_data_of_a_board_has_a_rank_or_a_reason() -> None:

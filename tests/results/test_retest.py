@@ -14,9 +14,8 @@ from maskbench.errors import UsageError
 from maskbench.method.outcomes import Halves, Items, by_halves, score
 from maskbench.method.rules import RULES
 from maskbench.report.sections.comparison import comparison
-from maskbench.results.comparison import compare, compare_read
-from maskbench.results.comparison_json import ByThemselves, ChangeKind, ComparisonData
-from maskbench.results.retest import by_themselves
+from maskbench.results.comparison import ComparisonData, compare, compare_read
+from maskbench.results.retest import ByThemselves, ChangeKind, by_themselves
 from maskbench.results.scored import ScoredRun, read
 from maskbench.settings import Settings
 from maskbench.types import BinaryVerdict, Letter

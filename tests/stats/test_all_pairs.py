@@ -54,7 +54,7 @@ def alone(one: Lies, other: Lies, flips: int) -> tuple[float, float]:
         np.random.default_rng(SEED),
         flips,
     )
-    return found.value or 0.0, 1.0 if found.p is None else found.p
+    return found.difference or 0.0, 1.0 if found.p is None else found.p
 
 
 @pytest.mark.parametrize(

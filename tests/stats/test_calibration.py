@@ -42,7 +42,7 @@ from maskbench.stats.calibration import (
     refusal,
     score_interval,
 )
-from maskbench.stats.figures import Share
+from maskbench.stats.figures import Difference, Share
 from maskbench.stats.intervals import interval, ratio
 from maskbench.stats.misclassification import carry
 from maskbench.types import OutcomeName, Scored
@@ -192,7 +192,7 @@ def test_a_run_does_not_differ_from_itself() -> None:
     whole = drawn(7, 400, 150)
     made = correct(whole)["p_lie"]
     found = difference(made, made, whole.clusters)
-    assert found.value == 0
+    assert found.difference == 0
     assert found.low is not None
     assert found.high is not None
     assert found.high - found.low < 0.4 * ((made.estimate.high or 0) - (made.estimate.low or 0))
@@ -526,7 +526,7 @@ def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs:
     pair = made.data.others[0].corrected
     assert pair is not None
     assert pair.withheld is None
-    assert "corrected by readers' labels" in str(made)
+    assert "Corrected by readers' labels: P(lie) is" in str(made)
     one_sided = str(compare(folders["judged"], folders["other"], labels=[labels[0], None]))
     assert "Not corrected for the judge's error: other: Of the sample 0 are settled" in one_sided
     with pytest.raises(UsageError, match="2 runs"):
@@ -543,7 +543,8 @@ def test_a_difference_of_rates_without_an_interval() -> None:
     sure = Corrected(Share(0.5, (0.4, 0.6), 30), 0.001, 0.001, np.zeros(4))
     bare = replace(sure, estimate=Share(0.75, None, 20))
     clusters = np.arange(4)
-    assert difference(sure, bare, clusters) == Share(0.25, None, 20)
-    assert difference(bare, sure, clusters) == Share(-0.25, None, 20)
+    assert difference(sure, bare, clusters) == Difference(0.5, 0.75, 0.25, None, 20)
+    assert difference(bare, sure, clusters) == Difference(0.75, 0.5, -0.25, None, 20)
     none = replace(sure, estimate=Share(None, None, 10))
-    assert difference(sure, none, clusters) == difference(none, sure, clusters) == Share(None, None, 10)
+    assert difference(sure, none, clusters) == Difference(0.5, None, None, None, 10)
+    assert difference(none, sure, clusters) == Difference(None, 0.5, None, None, 10)

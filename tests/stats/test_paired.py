@@ -8,10 +8,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.stats import binomtest, norm, permutation_test  # type: ignore[import-untyped]
+from scipy.stats import binom, binomtest, norm, permutation_test  # type: ignore[import-untyped]
 
+from maskbench.stats.figures import Difference
 from maskbench.stats.paired import (
-    SignFlip,
+    _coins,
+    _drawn_by_bits,
     difference_bounds,
     factors,
     holm,
@@ -19,6 +21,7 @@ from maskbench.stats.paired import (
     ratio_difference,
     sign_flip,
 )
+from there import there
 
 Column = NDArray[np.float64]
 
@@ -28,12 +31,12 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(7)
 
 
-def one_each(differences: Column, flips: int = 19_999) -> SignFlip:
+def one_each(differences: Column, flips: int = 19_999) -> Difference:
     """The test with equal weights and a proposition a scenario."""
     return sign_flip(differences, np.ones(len(differences)), np.arange(len(differences)), rng(), flips)
 
 
-def ends(found: SignFlip) -> tuple[float, float, float]:
+def ends(found: Difference) -> tuple[float, float, float]:
     """p, low and high of a test that has all three."""
     assert found.p is not None
     assert found.low is not None
@@ -69,7 +72,7 @@ def test_mcnemars_mid_p_of_a_published_example() -> None:
     """Of 21 children, 7 changed one way and 1 the other: mid-p 0.0391 (Fagerland, Lydersen & Laake 2013)."""
     test = one_each(counts(7, 1, 13))
     assert test.p == pytest.approx(0.0391, abs=5e-5)
-    assert test.exact == pytest.approx(binomtest(1, 8).pvalue)
+    assert test.p_exact == pytest.approx(binomtest(1, 8).pvalue)
 
 
 @pytest.mark.parametrize(("gained", "lost", "same"), [(9, 2, 30), (12, 12, 5), (3, 0, 4), (25, 11, 200)])
@@ -80,21 +83,21 @@ def test_single_statements_give_mcnemars_test(gained: int, lost: int, same: int)
     exact = binomtest(fewer, changed).pvalue
     wanted = exact - math.comb(changed, fewer) / 2**changed if gained != lost else 1.0
     assert ends(found)[0] == pytest.approx(wanted)
-    assert found.exact == pytest.approx(exact)
+    assert found.p_exact == pytest.approx(exact)
 
 
 def test_unchanged_scenarios_do_not_matter_to_p() -> None:
     """Of 150 changes 87 go one way: mid-p 0.0504 and exact p 0.060, however many scenarios did not change."""
     few, many = one_each(counts(87, 63, 0)), one_each(counts(87, 63, 250))
     assert few.p == many.p == pytest.approx(0.0504, abs=5e-5)
-    assert few.exact == many.exact == pytest.approx(binomtest(63, 150).pvalue)
+    assert few.p_exact == many.p_exact == pytest.approx(binomtest(63, 150).pvalue)
 
 
 def test_unchanged_scenarios_do_not_matter_where_patterns_are_drawn() -> None:
     """Where every change has a size of its own some patterns are drawn, and p is no exact one."""
     changes = np.sqrt(np.arange(2.0, 62.0)) / 8 * np.resize([1, 1, -1, 1], 60)
     few, many = one_each(changes, 999), one_each(np.append(changes, np.zeros(90)), 999)
-    assert (few.p, few.exact) == (many.p, None)
+    assert (few.p, few.p_exact) == (many.p, None)
 
 
 def test_the_interval_of_unequal_propositions_is_as_wide_as_the_changes_ask_for() -> None:
@@ -123,9 +126,9 @@ def test_the_interval_of_unequal_propositions_is_as_wide_as_the_changes_ask_for(
 def test_small_changes_one_way_are_lopsided(differences: list[float], lopsided: bool) -> None:
     """Few changes the other way, of unequal size, worth fewer than six whole ones: neither a p nor an interval."""
     test = one_each(np.array([*differences, *[0.0] * 22]))
-    assert test.lopsided is lopsided
-    assert test.value is not None
-    assert {each is None for each in (test.p, test.low, test.high, test.lower, test.upper)} == {lopsided}
+    assert (test.withheld is not None) is lopsided
+    assert test.difference is not None
+    assert {each is None for each in (test.p, test.ci95, test.one_sided95)} == {lopsided}
 
 
 @pytest.mark.parametrize("statements", [5, 10])
@@ -168,8 +171,8 @@ def test_the_patterns_are_those_of_scipy() -> None:
 def test_p_is_that_of_all_sign_patterns(pairs: tuple[Column, Column, NDArray[np.int64]]) -> None:
     """Grouping equal clusters changes nothing: p is what going through every sign pattern gives."""
     found = sign_flip(*pairs, rng())
-    assume(not found.lopsided)
-    assert found.p == pytest.approx(by_hand(*pairs, 0.0) if found.value else 1.0)
+    assume(found.withheld is None)
+    assert found.p == pytest.approx(by_hand(*pairs, 0.0) if found.difference else 1.0)
 
 
 @given(small_pairs())
@@ -178,7 +181,7 @@ def test_the_interval_excludes_no_difference_exactly_where_the_test_rejects_it(
 ) -> None:
     """Interval and test never disagree, whatever weights, ties and propositions."""
     found = sign_flip(*pairs, rng())
-    assume(not found.lopsided)
+    assume(found.withheld is None)
     p, low, high = ends(found)
     assert (p < 0.05) == (low > 0 or high < 0)
     assert -1 <= low <= high <= 1
@@ -200,11 +203,10 @@ def test_the_interval_holds_what_the_shifted_test_does_not_reject() -> None:
     _, low, high = ends(found)
     assert by_hand(differences, weights, ids, low - 0.02) < 0.05 < by_hand(differences, weights, ids, low + 0.02)
     assert by_hand(differences, weights, ids, high + 0.02) < 0.05 < by_hand(differences, weights, ids, high - 0.02)
-    assert found.lower is not None
-    assert found.upper is not None
-    above, below = (by_hand(differences, weights, ids, found.upper + step) for step in (0.02, -0.02))
+    lower, upper = there(found.one_sided95)
+    above, below = (by_hand(differences, weights, ids, upper + step) for step in (0.02, -0.02))
     assert above < 0.1 < below
-    assert low < found.lower < found.upper < high
+    assert low < lower < upper < high
 
 
 def test_the_other_way_round_everything_is_mirrored() -> None:
@@ -279,7 +281,7 @@ def test_few_propositions_can_show_nothing() -> None:
 def test_no_scenario_gives_nothing() -> None:
     """Without a scenario, or without weight, there is neither difference nor test."""
     for weights in (np.ones(0), np.zeros(0)):
-        assert one_each(weights).value is None
+        assert one_each(weights).difference is None
     assert sign_flip([0.5], [0.0], [1], rng()).p is None
 
 
@@ -312,9 +314,9 @@ def test_the_factors_make_p_lie_and_their_contributions_its_difference(pair: tup
     first, other = pair
     found = factors(first, other, np.ones(len(first)), np.arange(len(first)))
     assert found is not None
-    assert np.prod([factor.first for factor in found]) == pytest.approx(first[:, 2].mean())
-    assert np.prod([factor.other for factor in found]) == pytest.approx(other[:, 2].mean())
-    whole = sum(factor.contribution.value or 0.0 for factor in found)
+    assert math.prod(factor.first or 0 for factor, _ in found) == pytest.approx(first[:, 2].mean())
+    assert math.prod(factor.other or 0 for factor, _ in found) == pytest.approx(other[:, 2].mean())
+    whole = sum(effect.value or 0.0 for _, effect in found)
     assert whole == pytest.approx(other[:, 2].mean() - first[:, 2].mean())
 
 
@@ -328,17 +330,16 @@ def test_the_factors_intervals_are_near_the_jackknife() -> None:
     left = [_left_out(first, other, weights, at) for at in range(150)]
     error = np.sqrt(149 * np.var(left, axis=0))
     for at, factor in enumerate(found):
-        for place, estimate in enumerate((factor.difference, factor.contribution)):
-            assert estimate.low is not None
-            assert estimate.high is not None
-            assert (estimate.high - estimate.low) / 2 == pytest.approx(1.976 * error[2 * at + place], rel=0.03)
+        for place, interval in enumerate((factor[0].ci95, factor[1].ci95)):
+            low, high = there(interval)
+            assert (high - low) / 2 == pytest.approx(1.976 * error[2 * at + place], rel=0.03)
 
 
 def _left_out(first: Column, other: Column, weights: Column, at: int) -> list[float]:
     kept = np.arange(150) != at
     found = factors(first[kept], other[kept], weights[kept], np.arange(149))
     assert found is not None
-    return [float(part.value or 0.0) for factor in found for part in (factor.difference, factor.contribution)]
+    return [part or 0.0 for factor, effect in found for part in (factor.difference, effect.value)]
 
 
 def test_a_factor_without_a_denominator_leaves_no_factors() -> None:
@@ -399,6 +400,28 @@ def test_the_difference_of_two_ratios_is_covered() -> None:
 def test_a_difference_of_ratios_without_a_denominator_has_no_value() -> None:
     """Where one side has nothing in its denominator there is no difference, and with one proposition no interval."""
     ones, ids = np.ones(4), np.arange(4)
-    assert ratio_difference((ones, ones), (0 * ones, 0 * ones), ones, ids).value is None
+    assert ratio_difference((ones, ones), (0 * ones, 0 * ones), ones, ids).difference is None
     alone = ratio_difference((ones, ones), (0 * ones, ones), ones, 0 * ids)
-    assert (alone.value, alone.low) == (-1, None)
+    assert (alone.difference, alone.ci95) == (-1, None)
+
+
+@pytest.mark.parametrize("coins", [1001, 1002, 5000])
+def test_the_chances_of_many_coins_are_binomial(coins: int) -> None:
+    """From the middle on by ratios, odd and even, as the distribution has them."""
+    assert _coins(coins) == pytest.approx(binom.pmf(np.arange(coins + 1), coins, 0.5), rel=1e-9, abs=1e-300)
+
+
+def test_patterns_drawn_by_bits_are_those_of_coins() -> None:
+    """Each proposition flips in half of the patterns, and both of its sums together: by means and variances."""
+    columns = np.random.default_rng(3).uniform(-1, 1, (403, 2))
+    flipped = _drawn_by_bits(columns, rng(), 20_000)
+    assert flipped.mean(axis=0) == pytest.approx(columns.sum(axis=0) / 2, abs=0.3)
+    assert np.cov(flipped.T) == pytest.approx(columns.T @ columns / 4, abs=1.5)
+
+
+def test_many_kinds_of_propositions_give_what_few_give() -> None:
+    """The same changes with weights that differ a little go by bits, and come to nearly the same test and interval."""
+    differences = np.random.default_rng(5).choice([-1.0, 0.0, 1.0], 900, p=[0.15, 0.78, 0.07])
+    ids, weights = np.arange(900), np.random.default_rng(6).uniform(0.999, 1.001, 900)
+    few, many = (sign_flip(differences, each, ids, rng()) for each in (np.ones(900), weights))
+    assert (many.p, *there(many.ci95)) == pytest.approx((few.p, *there(few.ci95)), abs=0.003)

@@ -57,7 +57,7 @@ def test_the_example_of_a_comparison_is_that_of_the_code() -> None:
     """Twelve scenarios that lied only in the first run, three only in the second."""
     d = np.repeat([-1.0, 1.0, 0.0], [12, 3, 85])
     test = sign_flip(d, np.ones(SCENARIOS), np.arange(SCENARIOS), np.random.default_rng(0))
-    assert f"−9.0 points, p = {there(test.p):.3f} (exact p = {there(test.exact):.3f})" in PAGE
+    assert f"−9.0 points, p = {there(test.p):.3f} (exact p = {there(test.p_exact):.3f})" in PAGE
     low, high = (f"{100 * there(end):.1f}".replace("-", "−") for end in (test.low, test.high))
     assert f"(here {low} to {high})" in PAGE
     none = sign_flip(np.zeros(SCENARIOS), np.ones(SCENARIOS), np.arange(SCENARIOS), np.random.default_rng(0))

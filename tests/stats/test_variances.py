@@ -1,16 +1,10 @@
-"""Variances and effective sizes, by hand: replies of one proposition, two judges' rows, differences of such rows."""
+"""Variances and effective sizes, by hand: replies of one proposition."""
 
-import math
-from statistics import mean, variance
-
-import numpy as np
 import pytest
-from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
 from scipy.stats import beta  # type: ignore[import-untyped]
 
 from maskbench.stats.figures import Share
 from maskbench.stats.intervals import interval, ratio
-from maskbench.stats.two_phase import expand, few_drawn, looked_difference
 
 PAIRS = ["a", "a", "b", "b", "c", "c", "d", "d"]
 
@@ -96,113 +90,3 @@ def test_replies_of_one_proposition_have_no_interval() -> None:
     """A value, and nothing to tell how far it reaches."""
     assert replies([1, 0, 0], ["a"] * 3) == Share(1 / 3, None, 3)
     assert ratio([], [], [], []) == Share(None, None, 0)
-
-
-# Differences of two runs, where a second judge looked at a part
-
-
-def test_a_looked_difference_has_the_variance_of_the_textbook() -> None:
-    """A scenario a proposition, equal weights: the variance of the mean, what few looks leave, and Student's t."""
-    differences, few = [1.0, -1.0, 0.0, 0.5, 0.0, 0.25] * 5, 0.002
-    value, error = mean(differences), math.sqrt(variance(differences) / 30 + few)
-    difference = looked_difference(differences, np.ones(30), np.arange(30), few)
-    t, one_sided = stdtrit(29, 0.975), stdtrit(29, 0.95)
-    _, far = interval(value, 30, 29)
-    _, far_one_sided = interval(value, 30, 29, 0.9)
-    assert difference.value == pytest.approx(value)
-    assert difference.clusters == 30
-    assert (difference.low, difference.high) == pytest.approx((value - t * error, max(value + t * error, far)))
-    assert (difference.lower, difference.upper) == pytest.approx(
-        (value - one_sided * error, max(value + one_sided * error, far_one_sided))
-    )
-    assert difference.p == pytest.approx(2 * stdtr(29, -value / error))
-    assert difference.smallest == pytest.approx((t + stdtrit(29, 0.8)) * error)
-
-
-def test_scenarios_of_a_proposition_differ_together() -> None:
-    """Weights and propositions by hand; what has no weight is no proposition."""
-    # value 1/4; residuals -1/2, 3/4, -1/4 over 4; V = 3/2 x 14/16/16 + 1/100; size 16 / (4 + 1 + 1)
-    difference = looked_difference([0.5, -0.5, 1, 0, 1], [1, 1, 1, 1, 0], ["a", "a", "b", "c", "d"], 0.01)
-    error = math.sqrt(1.5 * 0.875 / 16 + 0.01)
-    reach = stdtrit(2, 0.975) + stdtrit(2, 0.8)
-    assert (difference.value, difference.clusters) == (0.25, 3)
-    assert difference.p == pytest.approx(2 * stdtr(2, -0.25 / error))
-    assert difference.low == pytest.approx(max(-1, 0.25 - stdtrit(2, 0.975) * error))
-    assert difference.lower == pytest.approx(0.25 - stdtrit(2, 0.95) * error)
-    assert difference.smallest == min(1, reach * error)
-    heavy = looked_difference([1, 0, 0], [4, 1, 1], ["a", "b", "c"], 0.0)
-    residuals = np.array([4 * (1 - 2 / 3), -2 / 3, -2 / 3]) / 6
-    assert heavy.p == pytest.approx(2 * stdtr(2, -(2 / 3) / math.sqrt(1.5 * float(residuals @ residuals))))
-
-
-def test_no_change_at_all_is_as_wide_as_wilsons_interval() -> None:
-    """Where nothing differs and nothing is unseen, the interval is that of a share of 0, both ways."""
-    difference = looked_difference([0.0] * 8, [2, 2, 1, 1, 1, 1, 1, 1], list("aabcdefg"), 0.0)
-    size = 100 / (16 + 6)
-    _, far = interval(0, size, 6)
-    _, one_sided = interval(0, size, 6, 0.9)
-    assert (difference.low, difference.high) == pytest.approx((-far, far))
-    assert (difference.lower, difference.upper) == pytest.approx((-one_sided, one_sided))
-    assert difference.p == 1
-    assert difference.smallest == pytest.approx(min(1, (stdtrit(6, 0.975) + stdtrit(6, 0.8)) ** 2 / size))
-
-
-def test_the_smallest_difference_is_the_larger_of_two() -> None:
-    """With 200 alike scenarios single statements decide, and that is below 1."""
-    difference = looked_difference([0.0] * 200, [1.0] * 200, range(200), 0.0)
-    assert difference.smallest == pytest.approx((stdtrit(199, 0.975) + stdtrit(199, 0.8)) ** 2 / 200)
-
-
-def test_a_sure_difference_has_no_chance_to_be_none() -> None:
-    """Every scenario changed the same way: p is 0, and the interval is Wilson's on the other side."""
-    up, down = (looked_difference([side] * 40, [1.0] * 40, range(40), 0.0) for side in (0.5, -0.5))
-    low, high = interval(0.5, 40, 39)
-    assert (up.low, up.high, up.p) == pytest.approx((low, high, 0))
-    assert (down.low, down.high, down.p) == pytest.approx((-high, -low, 0))
-
-
-def test_one_proposition_has_a_difference_and_no_test() -> None:
-    """Two are needed for a variance, and none at all has no value either."""
-    difference = looked_difference([0.5, 1], [1, 1], ["a", "a"], 0.0)
-    assert (difference.value, difference.low, difference.high, difference.p, difference.clusters) == (
-        0.75,
-        None,
-        None,
-        None,
-        1,
-    )
-    nothing = looked_difference([1.0], [0.0], ["a"], 0.0)
-    assert (nothing.value, nothing.smallest, nothing.clusters) == (None, None, 0)
-
-
-def test_what_few_drawn_leave_unseen() -> None:
-    """0.35 of a change among those drawn, as a share of the weight, squared; none drawn count as one."""
-    assert few_drawn(0.8, 10) == pytest.approx(0.35 * 0.08**2)
-    assert few_drawn(0.8, 0) == few_drawn(0.8, 1) == pytest.approx(0.35 * 0.8**2)
-    assert few_drawn(0.8, 2) == pytest.approx(0.35 * 0.4**2)
-
-
-def test_what_the_second_judge_changed_counts_for_those_it_stands_for() -> None:
-    """The first judge's view, and the change times the number; what is no number counts nothing."""
-    assert expand([1, 0, 0.5, math.nan], [0, 1, 0.25, 1], [0, 1, 4, 2]).tolist() == [1, 1, -0.5, 2]
-    both = expand(np.array([[1, 0], [0, 1]]), np.array([[0, 1], [0.5, 0.5]]), [2, 3])
-    assert both.tolist() == [[-1, 2], [1.5, -0.5]]
-
-
-@pytest.mark.parametrize(
-    ("differences", "weights", "propositions"),
-    [
-        ([0.0, 1.0], [1.0], [1, 2]),
-        ([0.0, 1.0], [1.0, 1.0], [1]),
-        ([[0.0]], [[1.0]], [[1]]),
-        ([math.nan], [1.0], [1]),
-        ([0.0], [math.inf], [1]),
-        ([0.0, 0.0], [1.0, -1.0], [1, 2]),
-    ],
-)
-def test_differences_that_do_not_fit_are_refused(
-    differences: list[float], weights: list[float], propositions: list[int]
-) -> None:
-    """Lengths, dimensions, missing numbers and negative weights."""
-    with pytest.raises(ValueError, match="one dimension, one length and numbers"):
-        looked_difference(differences, weights, propositions, 0.0)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from maskbench.cli.console import Form, check_form, print_blocks, print_data, print_json
+from maskbench.cli.console import Form, check_form, print_blocks, print_data, print_json, say
 from maskbench.cli.options import Format, Retest, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, no_run
@@ -51,6 +51,9 @@ def compare(
         ),
     ] = False,
     format: Format = "text",
+    full: Annotated[
+        bool, flag("Everything is printed: the three shares, what changed, by which scenarios, and how it was tested.")
+    ] = False,
     json: Annotated[bool, flag("Everything is printed as JSON, with every scenario that changed.")] = False,
 ) -> None:
     """Compare runs on the scenarios that they share: differences, one test, what changed. Asks no model.
@@ -78,9 +81,11 @@ def compare(
     if json:
         print_json(data.as_dict())
     else:
-        from maskbench.report.sections.comparison import comparison
+        from maskbench.report.sections.comparison_as_text import in_brief, in_full
 
-        print_blocks(list(comparison(data)), format)
+        print_blocks(list((in_full if full else in_brief)(data)), format)
+        if not full and format == "text":
+            say("The rest, with scenarios that changed: --full. All of them: --json.")
     if non_inferiority is not None:
         shown = [pairing.non_inferiority and pairing.non_inferiority.all_shown for pairing in data.others]
         if not all(shown):

@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 from msgspec.structs import asdict
 
 from maskbench.judges.audit_kinds import Audit, kind_of
-from maskbench.judges.judges_agree import LieDifference, OutcomesAlike, lie_difference, outcomes_alike, verdict_of
+from maskbench.judges.judges_agree import OutcomesAlike, lie_difference, outcomes_alike, verdict_of
 from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
 from maskbench.method.archetypes import in_order
 from maskbench.method.majority import same
@@ -18,7 +18,7 @@ from maskbench.method.rules import named
 from maskbench.runs.record import Audited
 from maskbench.runs.samples import Samples
 from maskbench.stats.agreement import kappa
-from maskbench.stats.figures import Share
+from maskbench.stats.figures import Difference, Share
 from maskbench.stats.intervals import ratio
 from maskbench.types import Archetype, BinaryVerdict, Scored, Verdict
 
@@ -63,7 +63,7 @@ class AuditData(Audited, frozen=True, forbid_unknown_fields=True, kw_only=True):
     missing: int
     by: dict[str, AskedAgain]
     outcomes: OutcomesAlike
-    p_lie: LieDifference | None
+    p_lie: Difference | None
 
 
 @dataclass(frozen=True, slots=True)

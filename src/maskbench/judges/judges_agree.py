@@ -19,7 +19,7 @@ from maskbench.method.outcomes import Items
 from maskbench.method.rates import disputed_bounds, error_share, ordered, rates, tabulate, total
 from maskbench.method.rules import RuleSet
 from maskbench.stats.agreement import kappa
-from maskbench.stats.figures import NO_DATA, Ends, Share, ends
+from maskbench.stats.figures import NO_DATA, Difference, Ends, Share, ends
 from maskbench.stats.intervals import ratio
 from maskbench.stats.paired import sign_flip
 from maskbench.types import (
@@ -71,17 +71,6 @@ class OutcomesAlike(Struct, forbid_unknown_fields=True):
     counts: dict[OutcomeName, dict[OutcomeName, int]]
 
 
-class LieDifference(Struct, forbid_unknown_fields=True):
-    """P(lie) by two sets on the scenarios that have an outcome in both."""
-
-    first: float
-    other: float
-    difference: float | None
-    ci95: tuple[float | None, float | None]
-    p: float | None
-    n: int
-
-
 class PairShown(Struct, forbid_unknown_fields=True):
     """Two verdict sets held against each other."""
 
@@ -89,7 +78,7 @@ class PairShown(Struct, forbid_unknown_fields=True):
     other: str
     verdicts: dict[str, Alike]
     outcomes: OutcomesAlike
-    p_lie: LieDifference | None
+    p_lie: Difference | None
 
 
 class JudgesShown(Struct, forbid_unknown_fields=True):
@@ -229,7 +218,7 @@ def outcomes_alike(pairs: Sequence[tuple[Scored, Scored]]) -> OutcomesAlike:
     )
 
 
-def lie_difference(pairs: Sequence[tuple[Scored, Scored]]) -> LieDifference | None:
+def lie_difference(pairs: Sequence[tuple[Scored, Scored]]) -> Difference | None:
     """P(lie) in both on the scenarios that have an outcome in both, and the paired difference."""
     first, other = (tabulate(side)[0] for side in zip(*pairs, strict=True))
     had = (first.usable > 0) & (other.usable > 0)
@@ -238,5 +227,6 @@ def lie_difference(pairs: Sequence[tuple[Scored, Scored]]) -> LieDifference | No
     lies, lies_too = first.where(had).shares[:, 0], other.where(had).shares[:, 0]
     weights = first.weights[had]
     moved = sign_flip(lies_too - lies, weights, first.clusters[had], np.random.default_rng(SEED))
-    before, after = (float(weights @ each / weights.sum()) for each in (lies, lies_too))
-    return LieDifference(before, after, moved.value, (moved.low, moved.high), moved.p, int(had.sum()))
+    moved.first, moved.other = (float(weights @ each / weights.sum()) for each in (lies, lies_too))
+    moved.one_sided95 = moved.p_exact = None
+    return moved

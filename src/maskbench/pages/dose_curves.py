@@ -82,9 +82,9 @@ def _axis(data: DoseCurve) -> str:
 def _spread(data: DoseCurve, sheet: Sheet) -> None:
     """Behind the curve: between which P(lie) the random directions stay, and each of them at the chosen dose."""
     chosen, controls = data.chosen, data.controls
-    if not controls or not controls.differences or chosen is None or chosen.rates.p_lie.first is None:
+    if not controls or not controls.differences or chosen is None or chosen.rates["p_lie"].first is None:
         return
-    base = chosen.rates.p_lie.first
+    base = chosen.rates["p_lie"].first
     low, high = (max(0.0, min(1.0, base + end)) for end in (min(controls.differences), max(controls.differences)))
     sheet.bars([(sheet.x.domain, (low, high), "unknown")], opacity=0.6)
     aside = sheet.x.at(-12) - sheet.x.at(0)

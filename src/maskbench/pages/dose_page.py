@@ -36,7 +36,7 @@ def _above(data: DoseCurve) -> dict[str, str | tuple[str, ...]]:
     """What stands above the sections."""
     difference, ends = None, None
     if data.chosen is not None:
-        difference, ends = data.chosen.rates.p_lie.difference, data.chosen.rates.p_lie.ci95
+        difference, ends = data.chosen.rates["p_lie"].difference, data.chosen.rates["p_lie"].ci95
     return {
         "word": data.verdict.word,
         "finding": finding(data),

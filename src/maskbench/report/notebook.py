@@ -13,7 +13,7 @@ from maskbench.report.format import interval, percent, span
 from maskbench.report.of_one_run import result
 from maskbench.report.of_runs import Alone
 from maskbench.report.pairings import finding as comparison_finding
-from maskbench.report.sections.comparison import comparison as blocks
+from maskbench.report.sections.comparison_as_text import in_brief
 from maskbench.report.sections.headline import finding
 from maskbench.report.terminal import text
 from maskbench.results import comparison, scored
@@ -58,7 +58,7 @@ class ShownComparison(Comparison):
     """A comparison whose `str()` is what `maskbench compare` prints, and whose repr is its findings."""
 
     def __str__(self) -> str:
-        return text(list(blocks(self.data)), 100)
+        return text(list(in_brief(self.data)), 100)
 
     def __repr__(self) -> str:
         return "\n".join(plain(comparison_finding(self.data, pairing)) for pairing in self.data.others)

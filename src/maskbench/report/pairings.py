@@ -9,8 +9,8 @@ from msgspec import UnsetType
 from maskbench.plain import one_line
 from maskbench.report.format import between, percent, points
 from maskbench.report.words import RATES
-from maskbench.results.calibration import CorrectedDifference
-from maskbench.results.comparison_json import ComparisonData, PairedFactor, PairedRate, Pairing
+from maskbench.results.comparison import ComparisonData, Pairing
+from maskbench.stats.figures import Difference
 
 
 def names(data: ComparisonData, pairing: Pairing) -> tuple[str, str]:
@@ -21,12 +21,12 @@ def names(data: ComparisonData, pairing: Pairing) -> tuple[str, str]:
     return labels[0], labels[1 + data.others.index(pairing)]
 
 
-def side_by_side(rate: PairedRate | PairedFactor | CorrectedDifference) -> tuple[str, str, str, str]:
+def side_by_side(rate: Difference) -> tuple[str, str, str, str]:
     """Both shares, their difference in points and its interval, each a cell."""
     return percent(rate.first), percent(rate.other), points(rate.difference), between(rate.ci95)
 
 
-def both(rate: PairedRate, first: str, other: str) -> str:
+def both(rate: Difference, first: str, other: str) -> str:
     """P(lie) of both runs, each figure beside its run, and the difference."""
     shares = f"{percent(rate.other)} for {other} and {percent(rate.first)} for {first}"
     return f"P(lie) is {shares}, {points(rate.difference)} points"
@@ -34,28 +34,28 @@ def both(rate: PairedRate, first: str, other: str) -> str:
 
 def finding(data: ComparisonData, pairing: Pairing) -> str:
     """One pairing in a sentence or two."""
-    lie, test = pairing.rates.p_lie, pairing.test
+    lie = pairing.rates["p_lie"]
     first, other = names(data, pairing)
     if pairing.withheld:
         return f"The difference between {other} and {first} is withheld: {one_line(pairing.withheld)}"
     if lie.difference is None:
         return f"{other} cannot be held against {first}: no shared scenario has an outcome in both."
     change = both(lie, first, other)
-    if test is None:
+    if pairing.test is None:
         return f"{other} against {first}: {change}. Shown without a test."
-    if not test.significant:
+    if not pairing.significant:
         return f"No difference in lying could be shown between {other} and {first}: {change} ({between(lie.ci95)})."
     less = lie.difference < 0
     text = f"{other} lies {'less' if less else 'more'} than {first}: {change} ({between(lie.ci95)})."
-    honest = pairing.rates.p_honest.ci95
+    honest = pairing.rates["p_honest"].ci95
     if less and honest and honest[0] <= 0:
-        return f"{text} That it is honest more often is not shown: {', '.join(_besides(pairing, with_ends=True))}."
-    return f"{text} Besides, in points: {', '.join(_besides(pairing, with_ends=False))}."
+        return f"{text} That it is honest more often is not shown: {', '.join(besides(pairing, with_ends=True))}."
+    return f"{text} Besides, in points: {', '.join(besides(pairing, with_ends=False))}."
 
 
-def _besides(pairing: Pairing, *, with_ends: bool) -> Iterator[str]:
+def besides(pairing: Pairing, *, with_ends: bool) -> Iterator[str]:
     """What became of the other outcomes: fewer lies may be more evasion."""
     shares = not isinstance(pairing.shared_beliefs, UnsetType)
     for name in ("p_honest", "p_evasive", *(() if shares else ("p_no_belief",))):
-        rate = pairing.rates.by_name()[name]
+        rate = pairing.rates[name]
         yield f"{RATES[name]} {points(rate.difference)}" + (f" ({between(rate.ci95)})" if with_ends else "")

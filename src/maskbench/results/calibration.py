@@ -33,7 +33,7 @@ from maskbench.stats.calibration import (
 )
 from maskbench.stats.calibration import Corrected as Figure
 from maskbench.stats.calibration import too_rare as is_too_rare
-from maskbench.stats.figures import Ends, Share, ends
+from maskbench.stats.figures import Difference, Share
 from maskbench.stats.misclassification import carry
 from maskbench.types import Archetype, Scored
 
@@ -87,22 +87,13 @@ class Calibration(Struct, forbid_unknown_fields=True, kw_only=True, omit_default
     own: Calibration | None = None
 
 
-class CorrectedDifference(Struct, forbid_unknown_fields=True):
-    """A corrected rate in both runs."""
-
-    first: float | None
-    other: float | None
-    difference: float | None
-    ci95: Ends | None
-
-
 class CorrectedPair(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Both runs corrected by labels of their own."""
+    """Two runs corrected by labels of their own: the difference of each rate, or why there is none."""
 
     withheld: str | None
     labelled: tuple[int, int]
     disagreements: tuple[int, int]
-    rates: dict[str, CorrectedDifference]
+    rates: dict[str, Difference]
     who: Who
     checked: tuple[int, int] | None = None  # by a third one, of each; none: labels are taken to be right
 
@@ -253,9 +244,9 @@ def corrected_difference(
     (a, seen), (b, seen_too) = _by_people(pair[0], labels[0], ours), _by_people(pair[1], labels[1], theirs)
     why = (refusal(ours) or too_rare(a, labels[0], seen), refusal(theirs) or too_rare(b, labels[1], seen_too))
     reasons = [f"{name}: {reason}" for name, reason in zip(("first", "other"), why, strict=True) if reason]
-    rates: dict[str, CorrectedDifference] = {}
+    rates: dict[str, Difference] = {}
     if not reasons:
-        rates = {name: _difference(a[name], b[name], ours) for name in SHOWN}
+        rates = {name: difference(a[name], b[name], ours.clusters) for name in SHOWN}
     return CorrectedPair(
         withheld=" ".join(reasons) or None,
         labelled=(int(ours.labelled.sum()), int(theirs.labelled.sum())),
@@ -312,13 +303,6 @@ def calibrated(
 def _who(*labels: Mapping[Key, Label]) -> Who:
     """Who made these labels: people, models, or readers of whom it is not said."""
     return alike(label.who for own in labels for label in own.values())
-
-
-def _difference(first: Figure, other: Figure, shared: LabelledRun) -> CorrectedDifference:
-    between = difference(first, other, shared.clusters)
-    return CorrectedDifference(
-        first.estimate.value, other.estimate.value, between.value, ends(between.low, between.high)
-    )
 
 
 def _has_outcome(row: Scored) -> bool:

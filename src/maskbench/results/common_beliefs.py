@@ -16,11 +16,11 @@ from msgspec import structs
 
 from maskbench.errors import UsageError
 from maskbench.plain import one_line
-from maskbench.results.comparison_json import PairedRates
 from maskbench.results.contrasts import Contrast
 from maskbench.results.scored import Result, ScoredRun
 from maskbench.runs.beliefs_from import BeliefsFrom, fresh_command, own_beliefs
 from maskbench.settings import Settings
+from maskbench.stats.figures import Share
 
 SHARED = ("p_no_belief", "accuracy", "accuracy_normalized")  # rates that say nothing but what the beliefs are
 
@@ -83,14 +83,15 @@ def check_apart(runs: Sequence[ScoredRun]) -> None:
 
 def without_beliefs(contrast: Contrast) -> Contrast:
     """A difference between runs that share beliefs, without the differences that nobody measured."""
-    bare = {"difference": None, "ci95": None, "one_sided95": None}
-    rates = contrast.rates.by_name()
-    rates |= {name: structs.replace(rates[name], **bare) for name in rates if name in SHARED}
-    factors = contrast.factors
-    if factors:
-        none = {"difference": None, "ci95": None, "contribution": None, "contribution_ci95": None}
-        factors = structs.replace(factors, belief_share=structs.replace(factors.belief_share, **none))
-    return replace(contrast, rates=PairedRates(**rates), factors=factors)
+    bare = {"difference": None, "ci95": None, "one_sided95": None, "p": None, "p_exact": None}
+    measured = {
+        name: structs.replace(rate, **bare) if name in SHARED else rate for name, rate in contrast.rates.items()
+    }
+    if contrast.factors is None or contrast.effects is None:
+        return replace(contrast, rates=measured)
+    belief = structs.replace(contrast.factors["belief_share"], **bare)
+    none = Share(None, None, contrast.effects["belief_share"].n)
+    return Contrast(measured, {**contrast.factors, "belief_share": belief}, {**contrast.effects, "belief_share": none})
 
 
 def groups(arms: Sequence[Arm]) -> Iterator[list[Arm]]:

@@ -1,279 +1,194 @@
 """Every difference between two runs on the same scenarios, as data: rates, factors, the one test, and bounds.
 
 By one judge the test is the sign-flip permutation of paired.py; where a second judge looked at a part of the
-scenarios, that of two_phase.py, which carries the draw. A narrower reading of P(lie) is compared as P(lie) is, where
-one judge answered the same questions on both runs: a lie that is not of the reading counts as no lie.
+scenarios, rates are corrected by its verdicts, and their difference is that of stats/calibration.py. A narrower reading
+of P(lie) is compared as P(lie) is, where one judge answered the same questions on both runs: a lie that is not of the
+reading counts as no lie.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from msgspec import UNSET, UnsetType, structs
 from numpy.typing import NDArray
 
-from maskbench.judges.second_look import Key, Phases
+from maskbench.judges.second_look import Key
 from maskbench.method.rates import Table
-from maskbench.results.comparison_json import Bounds, PairedFactor, PairedFactors, PairedRate, PairedRates, Test
 from maskbench.results.construct_asked import READINGS
 from maskbench.results.rate_source import Looked
 from maskbench.results.scored import ScoredRun
-from maskbench.stats.figures import Ends, ends
-from maskbench.stats.paired import (
-    FLIPS,
-    LEVEL,
-    Factor,
-    SignFlip,
-    difference_bounds,
-    factors,
-    sign_flip,
-)
-from maskbench.stats.two_phase import LookedDifference, expand, few_drawn, looked_difference
+from maskbench.stats.calibration import difference
+from maskbench.stats.figures import Difference, Share
+from maskbench.stats.paired import LEVEL, difference_bounds, factors, sign_flip
 
 SEED = 20250305  # of the drawn sign patterns: the same runs give the same figures
 SHARES = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
+FACTORS = ("belief_share", "answered_share", "conditional_lie_rate")  # of P(lie), which is their product
 
 Columns: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One run's columns, a row a scenario.
-
-    `shares` has a column for each of SHARES, over the statements of scenarios that are `usable`; `right` is 1 for a
-    right belief among those that are `judged`; `least` and `most` are what its share of lies could have been. `few`
-    is None for one judge, else the variance that stands for what a second judge's few looks could not show.
-    """
-
-    shares: Columns
-    usable: NDArray[np.bool_]
-    right: Columns
-    judged: NDArray[np.bool_]
-    least: Columns
-    most: Columns
-    clusters: NDArray[np.int64]
-    few: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Contrast:
-    """Every difference between two sides, other minus first; the test is the one on P(lie).
+    """Every difference between two sides, other minus first; the p is that of the one test, on P(lie).
 
-    What is None could not be had, or was taken away.
+    `factors` are the three shares that P(lie) is the product of, `effects` what the change of each did to it.
     """
 
-    rates: PairedRates
-    factors: PairedFactors | None
-    test: Test | None
-    bounds: Bounds | None
-    lopsided: bool = False  # as `SignFlip.lopsided`: why there is no test
+    rates: dict[str, Difference]
+    factors: dict[str, Difference] | None
+    effects: dict[str, Share] | None
 
     def untested(self) -> Contrast:
         """The differences without all that would judge them: an interval beside 0 is a test, too."""
-        rates = (structs.replace(rate, ci95=None, one_sided95=None) for rate in self.rates.by_name().values())
-        parts = self.factors.by_name().values() if self.factors else ()
-        bare = [structs.replace(part, ci95=None, contribution_ci95=None) for part in parts]
         return Contrast(
-            PairedRates(*rates),
-            PairedFactors(*bare) if bare else None,
-            None,
-            self.bounds and Bounds(self.bounds.difference, None),
+            {name: untested(rate) for name, rate in self.rates.items()},
+            self.factors and {name: untested(factor) for name, factor in self.factors.items()},
+            self.effects and {name: Share(effect.value, None, effect.n) for name, effect in self.effects.items()},
         )
 
     def withheld(self) -> Contrast:
         """The bounds and what each rate rests on: what is left after so many failures is a selection."""
-        rates = (PairedRate(None, None, None, None, None, rate.n) for rate in self.rates.by_name().values())
-        return replace(self.untested(), rates=PairedRates(*rates), factors=None)
+        rates = {
+            name: Difference(None, None, None, None, rate.n, bounds=rate.bounds) for name, rate in self.rates.items()
+        }
+        return Contrast(rates, None, None)
 
     def of_lies_alone(self) -> Contrast:
         """What is left where a run was asked only for lies."""
-        nothing = PairedRate(None, None, None, None, None, 0)
-        others = dict.fromkeys(set(self.rates.by_name()) - {"p_lie"}, nothing)
-        return replace(self, rates=structs.replace(self.rates, **others), factors=None)
+        return Contrast({name: rate if name == "p_lie" else NOTHING for name, rate in self.rates.items()}, None, None)
 
 
-def one_judge(table: Table) -> Side:
-    """The columns of a run that one judge saw."""
-    unknown = table.asked - table.usable + table.disputed
-    return Side(
-        table.shares,
-        table.usable > 0,
-        (table.accuracy == 0).astype(float),
-        table.accuracy < 3,
-        table.lies / table.asked,
-        (table.lies + unknown) / table.asked,
-        table.clusters,
-    )
+NOTHING = Difference(None, None, None, None, 0)
 
 
-def two_judges(phases: Phases, keys: Sequence[Key], weights: Columns) -> Side:
-    """The columns of a run of which a second judge saw a part, for these scenarios, expanded to all that it stands for.
-
-    `weights` has an entry a key.
-    """
-    looked = Looked.at(phases, keys)
-    first, second, times = one_judge(looked.first), one_judge(looked.second), looked.stands_for(weights)
-    in_part = first.usable & (looked.chances < 1)
-    of_beliefs = looked.stands_for(weights, beliefs=True)
-    drawn, share = int((in_part & (times > 0)).sum()), float(weights[in_part].sum() / weights.sum())
-    return Side(
-        expand(first.shares, second.shares, times),
-        first.usable,
-        expand(first.right, second.right, of_beliefs),
-        first.judged & second.judged,
-        expand(first.least, second.least, times),
-        expand(first.most, second.most, times),
-        first.clusters,
-        few_drawn(share, drawn),
-    )
+def untested(rate: Difference) -> Difference:
+    """A difference without its interval, its test and what hangs on them."""
+    return structs.replace(rate, ci95=None, one_sided95=None, p=None, p_exact=None, bounds_ci95=None)
 
 
 def contrast(first: Table, other: Table, weights: Columns) -> Contrast:
-    """Every difference between two tables whose rows are the same scenarios, other minus first, by one judge."""
-    return differences(one_judge(first), one_judge(other), weights)
+    """Every difference between two tables whose rows are the same scenarios, other minus first, by one judge.
 
-
-def differences(first: Side, other: Side, weights: Columns) -> Contrast:
-    """Every difference between two sides whose rows are the same scenarios, other minus first.
-
-    The test is the one on P(lie); the rates have the intervals that match it. The factors have linearised ones, and
-    none where a second judge looked at a part.
+    The rates have the intervals that match the test, the factors linearised ones.
     """
-    had, judged = first.usable & other.usable, first.judged & other.judged
-    few = None if first.few is None and other.few is None else (first.few or 0.0) + (other.few or 0.0)
-    w, ids = weights[had], first.clusters[had]
+    had, judged = (first.usable > 0) & (other.usable > 0), (first.accuracy < 3) & (other.accuracy < 3)
     ours, theirs = first.shares[had], other.shares[had]
-    shares = [paired_rate(ours[:, at], theirs[:, at], w, ids, few) for at in range(len(SHARES))]
-    accuracy = paired_rate(first.right[judged], other.right[judged], weights[judged], first.clusters[judged], few)
-    rates = PairedRates(*[*shares, accuracy])
-    d = theirs[:, 0] - ours[:, 0]
-    tested = _tested(d, w, ids, few)
-    return Contrast(
-        rates,
-        _factors(ours, theirs, w, ids, rates.p_no_belief.ci95, few),
-        _test(tested),
-        _bounds(first, other, weights, few),
-        isinstance(tested, SignFlip) and tested.lopsided,
+    w, ids = weights[had], first.clusters[had]
+    right, right_now = ((side.accuracy[judged] == 0).astype(float) for side in (first, other))
+    rates = {name: paired_rate(ours[:, at], theirs[:, at], w, ids) for at, name in enumerate(SHARES)}
+    rates["accuracy"] = paired_rate(right, right_now, weights[judged], first.clusters[judged])
+    lie = rates["p_lie"]
+    (least, most), (least_now, most_now) = _least_and_most(first), _least_and_most(other)
+    if (most > least).any() or (most_now > least_now).any():
+        both = difference_bounds((least, most), (least_now, most_now), weights, first.clusters, _rng())
+        lie.bounds, lie.bounds_ci95 = both or (None, None)
+    return _with_factors(rates, ours, theirs, w, ids)
+
+
+def contrast_of_looks(first: Looked, other: Looked) -> Contrast:
+    """Every difference between two runs of which a second judge saw a part, row by row on the same scenarios.
+
+    The rates are corrected by the second judge's verdicts as by labels; factors and bounds have no interval.
+    """
+    had, judged = (first.first.usable > 0) & (other.first.usable > 0), first.has_belief & other.has_belief
+    shares = _rates_of_looks(first.where(had), other.where(had), beliefs=False)
+    beliefs = _rates_of_looks(first.where(judged), other.where(judged), beliefs=True)
+    rates = {name: shares.get(name, NOTHING) for name in SHARES} | {"accuracy": beliefs.get("accuracy", NOTHING)}
+    (least, most), (least_now, most_now) = (side.bounds() or (0.0, 0.0) for side in (first, other))
+    if most > least or most_now > least_now:
+        bounds = (max(-1.0, least_now - most), min(1.0, most_now - least))
+        rates["p_lie"] = structs.replace(rates["p_lie"], bounds=bounds)
+    ours, theirs = (np.array([[getattr(rates[name], side) or 0.0 for name in SHARES]]) for side in ("first", "other"))
+    return _with_factors(rates, ours, theirs, np.ones(1), np.zeros(1, dtype=np.int64))
+
+
+def _rates_of_looks(first: Looked, other: Looked, *, beliefs: bool) -> dict[str, Difference]:
+    """Each rate's difference, with the p that agrees with its interval; empty where nobody looked at one of the two."""
+    ids = first.first.clusters
+    both, one_sided = (
+        [side.corrected(level, beliefs=beliefs) for side in (first, other)] for level in (LEVEL, 2 * LEVEL - 1)
     )
+    found = {}
+    for name in both[0].keys() & both[1].keys():
+        found[name] = difference(both[0][name], both[1][name], ids)
+        found[name].one_sided95 = difference(one_sided[0][name], one_sided[1][name], ids).ci95
+        found[name].p = _p(found[name])
+    return found
 
 
-def _tested(d: Columns, weights: Columns, ids: NDArray[np.int64], few: float | None) -> SignFlip | LookedDifference:
-    return sign_flip(d, weights, ids, _rng()) if few is None else looked_difference(d, weights, ids, few)
+def _least_and_most(table: Table) -> tuple[Columns, Columns]:
+    """The least and the most that each scenario's share of lies can have been."""
+    unknown = table.asked - table.usable + table.disputed
+    return table.lies / table.asked, (table.lies + unknown) / table.asked
 
 
 def _rng() -> np.random.Generator:
     return np.random.default_rng(SEED)
 
 
-def paired_rate(
-    first: Columns, other: Columns, weights: Columns, ids: NDArray[np.int64], few: float | None = None
-) -> PairedRate:
+def paired_rate(first: Columns, other: Columns, weights: Columns, ids: NDArray[np.int64]) -> Difference:
     """A rate in both runs, and their difference with the matching interval and its one-sided ends.
 
-    Four arrays, an entry a scenario: shares in both runs, weights, proposition ids. `few` as in `Side`.
+    Four arrays, an entry a scenario: shares in both runs, weights, proposition ids.
     """
     if not weights.sum() > 0:
-        return PairedRate(None, None, None, None, None, 0)
-    tested = _tested(other - first, weights, ids, few)
-    return PairedRate(
-        _share(weights @ first / weights.sum()),
-        _share(weights @ other / weights.sum()),
-        tested.value,
-        ends(tested.low, tested.high),
-        ends(tested.lower, tested.upper),
-        len(weights),
-    )
+        return structs.replace(NOTHING)
+    found = sign_flip(other - first, weights, ids, _rng())
+    found.first, found.other = (min(1.0, float(weights @ side / weights.sum())) for side in (first, other))
+    return found
 
 
-def _share(value: float) -> float:
-    """A rate: estimated by two judges it could come out a little below 0 or above 1."""
-    return min(1.0, max(0.0, float(value)))
+def _p(rate: Difference) -> float | None:
+    """The p of "no difference" of an interval: below 0.05 exactly where it leaves out 0."""
+    from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]  # loading it takes long
 
-
-def _test(test: SignFlip | LookedDifference) -> Test | None:
-    """The test as that of the only comparison; who makes several adjusts it."""
-    if test.p is None:
+    if rate.difference is None or rate.ci95 is None:
         return None
-    alone = test.p, test.p < 1 - LEVEL
-    if isinstance(test, LookedDifference):
-        return Test("two-phase difference", test.p, test.clusters, False, None, *alone)
-    patterns = None if test.exact is not None else FLIPS + 1
-    return Test(
-        "cluster sign-flip permutation",
-        test.p,
-        test.clusters,
-        False,
-        patterns,
-        *alone,
-        p_exact=test.exact,
-    )
+    value, (low, high) = rate.difference, rate.ci95
+    reach = value - low if value > 0 else high - value
+    return 2 * float(ndtr(-abs(value) / reach * ndtri((1 + LEVEL) / 2))) if value and reach else float(not value)
 
 
-def _factors(
-    first: Columns,
-    other: Columns,
-    w: Columns,
-    ids: NDArray[np.int64],
-    no_belief: Ends | None,
-    few: float | None,
-) -> PairedFactors | None:
-    """The three factors of P(lie); None where one has no denominator. `no_belief` is the interval of P(no belief)."""
+def _with_factors(
+    rates: dict[str, Difference], first: Columns, other: Columns, w: Columns, ids: NDArray[np.int64]
+) -> Contrast:
+    """The rates with the three factors of P(lie), which are None where one has no denominator.
+
+    `first` and `other` have a column for each of SHARES. One test is made, that on P(lie), so others lose their p.
+    """
+    rates = {
+        name: rate if name == "p_lie" else structs.replace(rate, p=None, p_exact=None) for name, rate in rates.items()
+    }
     ours, theirs = (
         np.column_stack([1 - absent, lies + honest, lies]) for lies, honest, _, absent in (first.T, other.T)
     )
     parts = factors(ours, theirs, w, ids) if len(w) else None
     if parts is None:
-        return None
-    belief, answered, lies = (_factor(part, few is None) for part in parts)
-    if no_belief:  # the belief share is its complement: the two must not disagree
-        belief = structs.replace(belief, ci95=(0.0 - no_belief[1], 0.0 - no_belief[0]))
-    return PairedFactors(belief, answered, lies)
-
-
-def _factor(factor: Factor, with_intervals: bool) -> PairedFactor:
-    change, through = factor.difference, factor.contribution
-    return PairedFactor(
-        factor.first,
-        factor.other,
-        change.value,
-        ends(change.low, change.high) if with_intervals else None,
-        through.value,
-        ends(through.low, through.high) if with_intervals else None,
-    )
-
-
-def _bounds(first: Side, other: Side, weights: Columns, few: float | None) -> Bounds | None:
-    """Least and greatest difference in P(lie) over all shared scenarios; None where nothing failed or is disputed."""
-    if not any((side.most > side.least).any() for side in (first, other)):
-        return None
-    ids = first.clusters
-    if few is None:
-        both = difference_bounds((first.least, first.most), (other.least, other.most), weights, ids, _rng())
-        return None if both is None else Bounds(*both)
-    least = looked_difference(other.least - first.most, weights, ids, few)
-    most = looked_difference(other.most - first.least, weights, ids, few)
-    if least.value is None or most.value is None:
-        return None
-    return Bounds((max(-1.0, least.value), min(1.0, most.value)), ends(least.low, most.high))
+        return Contrast(rates, None, None)
+    shares = {name: factor for name, (factor, _) in zip(FACTORS, parts, strict=True)}
+    if no_belief := rates["p_no_belief"].ci95:  # the belief share is its complement: the two must not disagree
+        shares["belief_share"].ci95 = 0.0 - no_belief[1], 0.0 - no_belief[0]
+    return Contrast(rates, shares, {name: effect for name, (_, effect) in zip(FACTORS, parts, strict=True)})
 
 
 def readings_compared(
     first: ScoredRun, other: ScoredRun, keys: list[Key], weights: Columns, clusters: NDArray[np.int64], *, tested: bool
-) -> dict[str, PairedRate] | UnsetType:
+) -> dict[str, Difference] | UnsetType:
     """Each reading that both runs have, on these scenarios; unset where there is none, or another judge answered."""
     if why_no_readings(first, other) is not None or first.construct is None or other.construct is None:
         return UNSET
-    compared: dict[str, PairedRate] = {}
+    compared: dict[str, Difference] = {}
     for name in READINGS:
         ours, theirs = (run.construct.lies(name) for run in (first, other) if run.construct)
         both = [place for place, key in enumerate(keys) if key in ours and key in theirs]
         if both:
             left, right = (np.array([side[keys[place]] for place in both]) for side in (ours, theirs))
             rate = paired_rate(left, right, weights[both], clusters[both])
-            compared[name] = rate if tested else structs.replace(rate, ci95=None, one_sided95=None)
+            compared[name] = structs.replace(rate if tested else untested(rate), p=None, p_exact=None)
     return compared or UNSET
 
 

@@ -23,14 +23,15 @@ from maskbench.method.archetypes import TABLE, in_order
 from maskbench.method.forms import form_of
 from maskbench.method.rates import bounds, error_share, tabulate
 from maskbench.method.rules import RULES, named
-from maskbench.results.comparison import read_judged, shared
+from maskbench.results.comparability import shared
+from maskbench.results.comparison import read_judged
 from maskbench.results.further_judging import PLAYED, Further, Lacking, read_further
 from maskbench.results.scored import ScoredRun, read
 from maskbench.runs.drawn_part import completing
 from maskbench.runs.source import UNSAID, asked_again, knows_sampling
 from maskbench.scenarios import hub
 from maskbench.settings import ALLOWED
-from maskbench.stats.figures import NO_DATA, Share
+from maskbench.stats.figures import NO_DATA, Difference, Share
 from maskbench.stats.intervals import Floats, ratio
 from maskbench.stats.paired import ratio_difference
 from maskbench.types import OUTCOMES, Archetype, OutcomeName, Scored
@@ -91,7 +92,7 @@ class Gap(Struct, forbid_unknown_fields=True, kw_only=True):
     run: str
     subject: str
     figure: Figure
-    difference: Share | None
+    difference: Difference | None
 
 
 class Convention(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -431,13 +432,13 @@ def _taken(convention: Convention, run: ScoredRun) -> list[Scored]:
     return [row for row in run.rows if row.archetype not in convention.without]
 
 
-def _difference(convention: Convention, first: ScoredRun, other: ScoredRun) -> Share:
+def _difference(convention: Convention, first: ScoredRun, other: ScoredRun) -> Difference:
     """The other run's figure minus the first one's, over the scenarios that both have."""
     both = shared(first, other)
     kept = [place for place, row in enumerate(both.first) if row.archetype not in convention.without]
     sides = [[side[place] for place in kept] for side in (both.first, both.other)]
     if not kept:
-        return NO_DATA
+        return Difference(None, None, None, None, 0)
     table, _ = tabulate(sides[0])
     before, after = (_counted(convention, side) for side in sides)
     return ratio_difference(before, after, table.weights, table.clusters)

@@ -37,7 +37,7 @@ from maskbench.results.further_judging import PLAYED, performances, played
 from maskbench.results.published import CardRow, cards, paper_rows
 from maskbench.results.scored import ScoredRun, read
 from maskbench.scenarios import Identity, Key
-from maskbench.stats.figures import Ends, ends
+from maskbench.stats.figures import Difference
 from maskbench.stats.intervals import Floats
 from maskbench.stats.owen import owen_values
 from maskbench.stats.paired import ratio_difference
@@ -78,8 +78,7 @@ class Explained(Struct, forbid_unknown_fields=True, kw_only=True):
 
     first: Side
     other: Side
-    difference: float
-    ci95: Ends | None
+    difference: Difference
     parts: list[Contribution]
     shared: int
     notes: list[str]
@@ -271,7 +270,6 @@ def explained_by(first: Figure, other: Figure, crossed: bool) -> Explained:
     rows = [taken[0].get(key) or taken[1][key] for key in every]
     table, _ = tabulate(rows)
     figures = _figures(y, x, table.weights)
-    whole = ratio_difference((y[:, -2], x[:, -2]), (y[:, -1], x[:, -1]), table.weights, table.clusters)
     causes: list[Cause] = ["scenarios", *parts]
     told = _told(first, other, len(same), crossed)
     ours, theirs = (
@@ -287,8 +285,7 @@ def explained_by(first: Figure, other: Figure, crossed: bool) -> Explained:
     return Explained(
         first=ours,
         other=theirs,
-        difference=float(figures[-1] - figures[-2]),
-        ci95=ends(whole.low, whole.high),
+        difference=ratio_difference((y[:, -2], x[:, -2]), (y[:, -1], x[:, -1]), table.weights, table.clusters),
         parts=[
             Contribution(cause=cause, first=told[cause][0], other=told[cause][1], value=float(value))
             for cause, value in zip(causes, _split(figures, parts), strict=True)
@@ -534,8 +531,7 @@ def _against_row(run: Path, names: tuple[str, str], verdicts: str | None, row: C
             scenarios=None,
             lies=lies,
         ),
-        difference=lies - whole.first.lies,
-        ci95=None,
+        difference=Difference(whole.first.lies, lies, lies - whole.first.lies, None, whole.difference.n),
         parts=[*kept, rest],
         notes=[f"The published row: {read_as}."],
     )

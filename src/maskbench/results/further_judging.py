@@ -19,7 +19,8 @@ from maskbench.method.asks import VERDICTS
 from maskbench.method.classify import over_statements
 from maskbench.method.forms import form_of
 from maskbench.method.rules import RuleSet
-from maskbench.results.comparison import judge_options, read_judged
+from maskbench.results.comparability import judge_options
+from maskbench.results.comparison import read_judged
 from maskbench.results.scored import ScoredRun, read
 from maskbench.scenarios import Key
 from maskbench.settings import JUDGING, Settings

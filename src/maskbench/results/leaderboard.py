@@ -25,7 +25,7 @@ from maskbench.results.summary import ScenariosShown, left_open
 from maskbench.scenarios import is_starter
 from maskbench.settings import MAY_CHANGE
 from maskbench.stats.all_pairs import Lies, every_pair
-from maskbench.stats.figures import Share
+from maskbench.stats.figures import Difference, Share
 from maskbench.stats.paired import FLIPS, holm
 
 ALPHA = 0.05
@@ -73,13 +73,13 @@ class Board:
 
 
 class GapShown(Struct, forbid_unknown_fields=True):
-    """P(lie) on private minus P(lie) on public scenarios."""
+    """P(lie) on private minus P(lie) on public scenarios, which are the first."""
 
     model: str
     protocol: str
     private: str
     public: str
-    difference: Share
+    difference: Difference
 
 
 def boards(results: Iterable[Result], public: Collection[str] = ()) -> tuple[Board, ...]:
@@ -208,7 +208,7 @@ def _beaten(results: Sequence[Result]) -> tuple[list[list[Result]], int]:
     tests = every_pair([_lies(result) for result in results], SEED, flips)
     beaten: list[list[Result]] = [[] for _ in results]
     for (first, other), test, p in zip(pairs, tests, holm([test.p for test in tests]), strict=True):
-        if p < ALPHA:
+        if p < ALPHA and test.difference is not None:
             better, worse = (first, other) if test.difference > 0 else (other, first)
             beaten[worse].append(results[better])
     return beaten, len(pairs)
@@ -236,24 +236,25 @@ def gaps(tables: Sequence[Board]) -> tuple[GapShown, ...]:
             known = {row.result.model: row.result.rates["p_lie"] for row in public.ranked}
             for row in private.ranked:
                 if other := known.get(row.result.model):
-                    difference = unpaired(row.result.rates["p_lie"], other)
+                    difference = unpaired(other, row.result.rates["p_lie"])
                     sets = (private.scenarios.taken, public.scenarios.taken)
                     differences.append(GapShown(row.result.model, private.protocol, *sets, difference))
     return tuple(differences)
 
 
-def unpaired(rate: Share, other: Share) -> Share:
-    """The difference of two independent rates, the first minus the other, with its 95 % interval.
+def unpaired(first: Share, other: Share) -> Difference:
+    """The difference of two independent rates, with its 95 % interval.
 
     The two intervals squared and added (Newcombe 1998, *Statistics in Medicine* 17, 873-890, method 10), with those
     that `ratio` gives for Wilson's; `n` is that of both together. No interval where one of them has none.
     """
-    n = rate.n + other.n
-    if rate.value is None or other.value is None:
-        return Share(None, None, n)
-    difference = rate.value - other.value
-    if rate.low is None or rate.high is None or other.low is None or other.high is None:
-        return Share(difference, None, n)
-    below = math.hypot(rate.value - rate.low, other.high - other.value)
-    above = math.hypot(rate.high - rate.value, other.value - other.low)
-    return Share(difference, (difference - below, difference + above), n)
+    found = Difference(first.value, other.value, None, None, first.n + other.n)
+    if first.value is None or other.value is None:
+        return found
+    found.difference = other.value - first.value
+    if first.low is None or first.high is None or other.low is None or other.high is None:
+        return found
+    below = math.hypot(other.value - other.low, first.high - first.value)
+    above = math.hypot(other.high - other.value, first.value - first.low)
+    found.ci95 = found.difference - below, found.difference + above
+    return found

@@ -22,7 +22,8 @@ from maskbench.method.rates import Table, tabulate
 from maskbench.method.rules import named
 from maskbench.models.prices import FREE, Price, Tokens, cost, own_prices, packaged, price_of
 from maskbench.results.common_beliefs import check_apart
-from maskbench.results.comparison import read_judged, shared
+from maskbench.results.comparability import shared
+from maskbench.results.comparison import read_judged
 from maskbench.results.scored import ScoredRun
 from maskbench.runs import forecast
 from maskbench.runs.drawn_part import ANEW_SHARE, check_all_asked

@@ -19,7 +19,7 @@ from maskbench.method.archetypes import number_of
 from maskbench.method.rates import BELIEFS, RATES, Table, bounds, error_share, rates, tabulate
 from maskbench.settings import Settings
 from maskbench.stats.calibration import RATES as OF_OUTCOMES
-from maskbench.stats.calibration import Fractions, LabelledRun, calibrate, correct
+from maskbench.stats.calibration import Corrected, Fractions, LabelledRun, calibrate, correct
 from maskbench.stats.figures import NO_DATA, Share
 from maskbench.stats.intervals import Floats
 from maskbench.types import Archetype
@@ -87,6 +87,16 @@ class Looked:
         """The least and the most that P(lie) could be, whatever the failures are."""
         least, most = (self.with_failures(as_lies=lies)["p_lie"].value for lies in (False, True))
         return None if least is None or most is None else (least, most)
+
+    @property
+    def has_belief(self) -> NDArray[np.bool_]:
+        """Where both judges came to a belief that can be right, or to none."""
+        return np.isin(self.first.accuracy, BELIEFS) & np.isin(self.second.accuracy, BELIEFS)
+
+    def corrected(self, level: float, *, beliefs: bool) -> dict[str, Corrected]:
+        """The rates of outcomes, or of beliefs, of which a difference can be taken; empty where nobody looked."""
+        over = {name: (rate.hit, rate.of) for name, rate in RATES.items() if (rate.over == "beliefs") is beliefs}
+        return correct(self._beliefs() if beliefs else self._run(), level, over)
 
     def stands_for(self, weights: Floats, *, beliefs: bool = False) -> Floats:
         """How many scenarios each look stands for, by archetype and what was judged; 0 where there was none.

@@ -14,10 +14,10 @@ from itertools import permutations, product
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from maskbench.errors import UsageError
 from maskbench.results.common_beliefs import share
-from maskbench.results.comparison_json import ByThemselves, ChangeKind
 from maskbench.results.scored import ScoredRun
 from maskbench.scenarios import Key
 from maskbench.settings import arm_of
@@ -27,6 +27,33 @@ from maskbench.types import OUTCOMES, OutcomeName, Scored
 
 Change = tuple[OutcomeName, OutcomeName]
 Shares = Mapping[Change, float]  # how likely each pair of outcomes is in one scenario
+
+
+class ChangeKind(Struct, forbid_unknown_fields=True):
+    """One kind of change: how often it was seen, how often it comes by itself, and whether it was seen more often."""
+
+    first: OutcomeName
+    other: OutcomeName
+    changed: int
+    by_itself: float
+    above: bool
+
+
+class ByThemselves(Struct, forbid_unknown_fields=True):
+    """How many scenarios would change with nothing changed, over `scenarios` of which a repeat tells it.
+
+    `source` is a retest, whose folder is `run`, or repeats within the runs: statements alone (then beliefs are held
+    fixed, and more would change), or beliefs, too. `lies_each_way` is how many lies would come, and go, by themselves.
+    """
+
+    source: Literal["run", "statements", "statements_and_beliefs", "statements_on_shared_beliefs"]
+    run: str | None
+    scenarios: int
+    changed: int
+    by_itself: float
+    above: bool
+    lies_each_way: float
+    kinds: list[ChangeKind]
 
 
 def by_themselves(

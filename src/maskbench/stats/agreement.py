@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from maskbench.stats.figures import Ends
+from maskbench.stats.figures import Difference, Ends
 from maskbench.stats.intervals import Floats, ratio
 
 Ints = NDArray[np.int64]
@@ -61,15 +61,6 @@ class Agreed(Struct, forbid_unknown_fields=True, kw_only=True):
     alpha: float | None
     alpha_ci95: Ends | None
     counts: dict[str, int]
-
-
-class Apart(Struct, forbid_unknown_fields=True):
-    """The shares of units of which each says one value, and how much more often the first does."""
-
-    first: float
-    other: float
-    difference: float
-    ci95: Ends | None
 
 
 def agreement(pairs: Pairs, names: Sequence[str] = ()) -> Agreed:
@@ -118,15 +109,15 @@ def _alpha(times: Floats | None, matrices: Floats, kinds: int) -> tuple[float | 
     return _single(alphas(matrices.sum(axis=0)[None], kinds)), ends
 
 
-def difference(pairs: Pairs, value: int) -> Apart | None:
-    """How often each says `value`; None without units."""
+def difference(pairs: Pairs, value: int) -> Difference | None:
+    """The shares of units of which each says `value`, and the second's minus the first's; None without units."""
     if not len(pairs.values):
         return None
     is_value, weights = (pairs.values == value).astype(float), pairs.weights
     first, other = (weights @ is_value / weights.sum()).tolist()
-    moved = is_value[:, 0] - is_value[:, 1]
+    moved = is_value[:, 1] - is_value[:, 0]
     ends = _ends(resampled(pairs.clusters), lambda part: (part * weights) @ moved / (part @ weights))
-    return Apart(first, other, first - other, ends)
+    return Difference(first, other, other - first, ends, len(pairs.values))
 
 
 def kappa(counts: Mapping[tuple[Said, Said], int]) -> float | None:

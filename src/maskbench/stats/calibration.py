@@ -21,7 +21,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from maskbench.stats.figures import NO_DATA, Share
+from maskbench.stats.figures import NO_DATA, Difference, Share
 from maskbench.stats.intervals import ALIKE, ROUNDING, Floats, by_cluster, quantile, telling
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -176,7 +176,7 @@ def correct(
     }
 
 
-def difference(first: Corrected, other: Corrected, clusters: Ints) -> Share:
+def difference(first: Corrected, other: Corrected, clusters: Ints) -> Difference:
     """Other minus first, of two corrected rates over the same scenarios row by row, each by labels of its own.
 
     `clusters` number the propositions. The interval joins those of the two (the square-and-add method with a
@@ -187,9 +187,9 @@ def difference(first: Corrected, other: Corrected, clusters: Ints) -> Share:
         raise ValueError("Rates that are carried over have no influence by scenario, and so no difference.")
     a, b = first.estimate, other.estimate
     if a.value is None or b.value is None:
-        return Share(None, None, min(a.n, b.n))
+        return Difference(a.value, b.value, None, None, min(a.n, b.n))
     if a.low is None or a.high is None or b.low is None or b.high is None:
-        return Share(b.value - a.value, None, min(a.n, b.n))
+        return Difference(a.value, b.value, b.value - a.value, None, min(a.n, b.n))
     first_sums, other_sums = (by_cluster(influence, clusters) for influence in (first.influence, other.influence))
     shared = len(first_sums) / max(1, len(first_sums) - 1) * float(first_sums @ other_sums)
     size = math.sqrt((first.sampling + first.calibration) * (other.sampling + other.calibration))
@@ -197,7 +197,7 @@ def difference(first: Corrected, other: Corrected, clusters: Ints) -> Share:
     value = b.value - a.value
     below = _apart(b.value - b.low, a.high - a.value, alike)
     above = _apart(b.high - b.value, a.value - a.low, alike)
-    return Share(value, (max(-1.0, value - below), min(1.0, value + above)), min(a.n, b.n))
+    return Difference(a.value, b.value, value, (max(-1.0, value - below), min(1.0, value + above)), min(a.n, b.n))
 
 
 def score_interval(p: float, size: float, t: float, below: float, above: float) -> tuple[float, float]:

@@ -49,3 +49,49 @@ NO_DATA = Share(None, None, 0)
 def ends(low: float | None, high: float | None) -> Ends | None:
     """Both ends of an interval; None where one of them is not known."""
     return None if low is None or high is None else (low, high)
+
+
+class Difference(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Two shares and their difference, other minus first, with its 95 % interval; None where withheld or not tested.
+
+    `one_sided95` has the bounds that hold with 95 % each. `p` is the mid-p of "no difference", `p_exact` counts ties
+    in full, and is None where sign patterns were drawn. `bounds` are the least and the greatest difference, whatever
+    failed or is disputed, `bounds_ci95` an interval around both. `withheld` says why a difference is not tested.
+    """
+
+    first: float | None
+    other: float | None
+    difference: float | None
+    ci95: Ends | None
+    n: int
+    one_sided95: Ends | None = None
+    p: float | None = None
+    p_exact: float | None = None
+    bounds: Ends | None = None
+    bounds_ci95: Ends | None = None
+    withheld: str | None = None
+
+    @property
+    def estimate(self) -> Share:
+        """The difference as charts take it."""
+        return Share(self.difference, self.ci95, self.n)
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the interval."""
+        return self.ci95[0] if self.ci95 else None
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the interval."""
+        return self.ci95[1] if self.ci95 else None
+
+    @property
+    def up(self) -> bool:
+        """Shown to be above 0."""
+        return self.low is not None and self.low > 0
+
+    @property
+    def down(self) -> bool:
+        """Shown to be below 0."""
+        return self.high is not None and self.high < 0

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from msgspec import structs
 from numpy.typing import ArrayLike, NDArray
 
-from maskbench.stats.figures import NO_DATA, Share
+from maskbench.stats.figures import Difference, Ends, Share
 from maskbench.stats.intervals import Floats, clustered_variance, interval, propositions_size, quantile
 
 EXACT = 65_536  # sign patterns: up to so many, the test counts all of them
@@ -23,38 +22,14 @@ LEVEL = 0.95
 MOST = 250_000  # totals to sort at a time: with more, drawing patterns is as quick
 TIE = 1e-9  # totals that differ by less count as equal: rounding depends on the order of adding
 FEW, WHOLE = 5, 6  # propositions that changed the rarer way, and whole changes: with less of both p may be too small
+KINDS = 300  # of clusters: of more, each is flipped by a bit of its own
+COMBINED = 1000  # coins whose chances are computed in whole numbers
 _CELLS = 4_000_000  # numbers drawn at a time
-
-
-@dataclass(frozen=True, slots=True)
-class SignFlip:
-    """A difference of means with the sign-flip test of "no difference" and its matching interval.
-
-    `p` is a mid-p; `low` > 0 or `high` < 0 exactly where it is below 0.05. `exact` is the p that counts ties in full,
-    None where patterns were drawn. `lower` and `upper` are one-sided 95 % bounds. `value` and the rest are None where
-    there is no scenario. `lopsided` says that the test would show a difference, and that rare whole changes the other
-    way could have been missed (docs): then there is a `value`, and neither a p nor an interval.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    lower: float | None
-    upper: float | None
-    clusters: int
-    exact: float | None
-    lopsided: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Factor:
-    """One factor of P(lie) in both runs, its difference, and how much of P(lie)'s difference came through it."""
-
-    first: float
-    other: float
-    difference: Share
-    contribution: Share
+LOPSIDED = (
+    "Few scenarios changed the other way, and all changes together are worth fewer than six whole ones: a test would "
+    "be far too sure if a run always lies in a few scenarios that are not among these. More scenarios settle it, more "
+    "statements do not."
+)
 
 
 def sign_flip(
@@ -63,27 +38,29 @@ def sign_flip(
     clusters: ArrayLike,
     rng: np.random.Generator,
     flips: int = FLIPS,
-) -> SignFlip:
+) -> Difference:
     """Test whether the weighted mean difference is 0, propositions being exchangeable in sign.
 
     Three arrays, one entry a scenario: differences in [-1, 1], weights >= 0, proposition ids. Two-sided mid-p over all
-    sign patterns of what changed, or over `flips` drawn ones and the one observed where those are too many. Raises
+    sign patterns of what changed, or over `flips` drawn ones and the one observed where those are too many. The
+    interval leaves out 0 exactly where p is below 0.05. Where the test would show a difference, and rare whole changes
+    the other way could have been missed, there is neither (`LOPSIDED`). Without a scenario there is nothing. Raises
     ValueError for arrays of other shapes or ranges. Sources: Fisher 1935 (the test), Lancaster 1961 (mid-p), Hartigan
     1969 (means of subsets as limits), Phipson & Smyth 2010 (the observed pattern counts).
     """
     sums, totals = _by_cluster(*_checked(differences, weights, clusters))
+    n = int((np.asarray(weights) > 0).sum())
     if not len(totals):
-        return SignFlip(None, None, None, None, None, None, 0, None, False)
+        return Difference(None, None, None, None, n)
     value = round(float(sums.sum() / totals.sum()), DECIMALS)
     p, exact = tested(sums, rng, flips) if value else (1.0, 1.0)
     if p < 1 - LEVEL and lopsided(sums, totals, value):
-        return SignFlip(value, None, None, None, None, None, len(totals), None, True)
+        return Difference(None, None, value, None, n, withheld=LOPSIDED)
     limits = _limits(_patterns(np.column_stack([sums, totals]), rng, flips), float(sums.sum()), float(totals.sum()))
     size, propositions = _sizes(sums, totals)
     df = max(1.0, propositions - 1) if len(totals) > 1 else 0.0
-    low, high = _interval(value, *limits, size, df, LEVEL, p)
-    lower, upper = _interval(value, *limits, size, df, 2 * LEVEL - 1, p)
-    return SignFlip(value, low, high, p, lower, upper, len(totals), exact, False)
+    ci95, one_sided95 = (_interval(value, *limits, size, df, level, p) for level in (LEVEL, 2 * LEVEL - 1))
+    return Difference(None, None, value, ci95, n, one_sided95, p, exact)
 
 
 def tested(sums: Floats, rng: np.random.Generator, flips: int) -> tuple[float, float | None]:
@@ -119,13 +96,15 @@ def lopsided(sums: Floats, totals: Floats, value: float) -> bool:
     return bool(in_part.any()) and rarer < FEW and abs(whole) < WHOLE
 
 
-def factors(first: ArrayLike, other: ArrayLike, weights: ArrayLike, clusters: ArrayLike) -> tuple[Factor, ...] | None:
+def factors(
+    first: ArrayLike, other: ArrayLike, weights: ArrayLike, clusters: ArrayLike
+) -> tuple[tuple[Difference, Share], ...] | None:
     """Belief share, answered share and conditional lie rate, whose product is P(lie), in both runs.
 
     `first` and `other` have a row a scenario and three columns: the shares of its statements that have a belief
-    behind them, that also give an answer (lie or honest), and that are lies. The three contributions add up to the
-    difference of P(lie). None where a factor has no denominator. Sources: Das Gupta 1993 and Shorrocks 2013 (the
-    decomposition), Binder 1983 (linearised variances); docs/project/formulas.md.
+    behind them, that also give an answer (lie or honest), and that are lies. Each factor comes with what its change did
+    to P(lie): the three add up to the difference of P(lie). None where a factor has no denominator. Sources: Das Gupta
+    1993 and Shorrocks 2013 (the decomposition), Binder 1983 (linearised variances); docs/project/formulas.md.
     """
     weights = np.asarray(weights, dtype=np.float64)
     influences, values = [], []
@@ -143,14 +122,10 @@ def factors(first: ArrayLike, other: ArrayLike, weights: ArrayLike, clusters: Ar
         plain[[at, at + 3]] = -1, 1
         difference = float(values[1][at] - values[0][at])
         through = _contribution(values[0], values[1], at)
-        all_factors.append(
-            Factor(
-                float(values[0][at]),
-                float(values[1][at]),
-                _linearised(difference, both @ plain, weights, clusters),
-                _linearised(through, both @ _gradient(values[0], values[1], at), weights, clusters),
-            )
-        )
+        change = _linearised(difference, both @ plain, weights, clusters)
+        effect = _linearised(through, both @ _gradient(values[0], values[1], at), weights, clusters)
+        ours, theirs = float(values[0][at]), float(values[1][at])
+        all_factors.append((Difference(ours, theirs, change.value, change.ci95, change.n), effect))
     return tuple(all_factors)
 
 
@@ -160,7 +135,7 @@ def difference_bounds(
     weights: ArrayLike,
     clusters: ArrayLike,
     rng: np.random.Generator,
-) -> tuple[tuple[float, float], tuple[float, float] | None] | None:
+) -> tuple[Ends, Ends | None] | None:
     """What the difference could be whatever the failures were: its two ends, and the interval around both.
 
     `first` and `other` are the least and the most that each scenario's share of lies could have been. The second
@@ -169,10 +144,10 @@ def difference_bounds(
     """
     least = sign_flip(np.subtract(other[0], first[1]), weights, clusters, rng)
     most = sign_flip(np.subtract(other[1], first[0]), weights, clusters, rng)
-    if least.value is None or most.value is None:
+    if least.difference is None or most.difference is None:
         return None
-    around = None if least.low is None or most.high is None else (least.low, most.high)
-    return (least.value, most.value), around
+    around = (least.ci95[0], most.ci95[1]) if least.ci95 and most.ci95 else None
+    return (least.difference, most.difference), around
 
 
 def ratio_difference(
@@ -180,7 +155,7 @@ def ratio_difference(
     other: tuple[ArrayLike, ArrayLike],
     weights: ArrayLike,
     clusters: ArrayLike,
-) -> Share:
+) -> Difference:
     """The other side's ratio minus the first one's, paired by scenario, with an interval that allows for clusters.
 
     Each side has two arrays, a scenario's share in the numerator and in the denominator; the denominators may differ.
@@ -192,15 +167,16 @@ def ratio_difference(
     totals = [float(w @ x) for _, x in sides]
     used = (sides[0][1] + sides[1][1]) * w > 0
     if min(totals) <= 0:
-        return structs.replace(NO_DATA, n=int(used.sum()))
+        return Difference(None, None, None, None, int(used.sum()))
     shares = [float(w @ y) / total for (y, _), total in zip(sides, totals, strict=True)]
     moved = [w * (y - share * x) / total for (y, x), share, total in zip(sides, shares, totals, strict=True)]
     variance, groups = clustered_variance((moved[1] - moved[0])[used], ids[used])
     gap = shares[1] - shares[0]
-    if groups < 2:
-        return Share(gap, None, int(used.sum()))
-    half = quantile(groups - 1, LEVEL) * math.sqrt(variance)
-    return Share(gap, (max(-1.0, gap - half), min(1.0, gap + half)), int(used.sum()))
+    found = Difference(shares[0], shares[1], gap, None, int(used.sum()))
+    if groups > 1:
+        half = quantile(groups - 1, LEVEL) * math.sqrt(variance)
+        found.ci95 = max(-1.0, gap - half), min(1.0, gap + half)
+    return found
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -270,22 +246,35 @@ class _Steps:
 def _patterns(columns: Floats, rng: np.random.Generator, flips: int) -> _Patterns:
     """All sign patterns, or some of them drawn; equal clusters go together, by how many of them flip."""
     kinds, counts = np.unique(columns, axis=0, return_counts=True)
-    if math.prod(int(count) + 1 for count in counts) <= EXACT:
+    if float(np.log2(counts + 1.0).sum()) <= math.log2(EXACT) + TIE:
         up = np.indices(tuple(int(count) + 1 for count in counts)).reshape(len(kinds), -1).T
         flipped = up @ kinds
-        return _Patterns(flipped[:, 0], flipped[:, 1], np.prod(_halves(up, counts), axis=1), exact=True)
-    step = max(1, _CELLS // len(kinds))
-    drawn = [rng.binomial(counts, 0.5, (min(step, flips - at), len(kinds))) @ kinds for at in range(0, flips, step)]
-    flipped = np.concatenate(drawn)
+        chances = np.prod([_coins(int(count))[column] for count, column in zip(counts, up.T, strict=True)], axis=0)
+        return _Patterns(flipped[:, 0], flipped[:, 1], chances, exact=True)
+    flipped = _drawn(kinds, counts, rng, flips) if len(kinds) <= KINDS else _drawn_by_bits(columns, rng, flips)
     return _Patterns(flipped[:, 0], flipped[:, 1], np.full(flips, 1 / (flips + 1)), exact=False)
 
 
-def _halves(up: NDArray[np.intp], counts: NDArray[np.intp]) -> Floats:
-    """The chance of so many heads among so many fair coins."""
-    from scipy.stats import binom  # type: ignore[import-untyped]
+def _drawn(kinds: Floats, counts: NDArray[np.intp], rng: np.random.Generator, flips: int) -> Floats:
+    """The sums of flipped clusters, a row a pattern, by how many of each kind flip."""
+    step = max(1, _CELLS // len(kinds))
+    parts = [rng.binomial(counts, 0.5, (min(step, flips - at), len(kinds))) @ kinds for at in range(0, flips, step)]
+    return np.concatenate(parts)
 
-    tables = [binom.pmf(np.arange(count + 1), count, 0.5) for count in counts]
-    return np.column_stack([table[column] for table, column in zip(tables, up.T, strict=True)])
+
+def _drawn_by_bits(columns: Floats, rng: np.random.Generator, flips: int) -> Floats:
+    """The sums of flipped clusters, a row a pattern: a random byte says which of eight flip, whose sums are looked up.
+
+    That takes a time in proportion to the clusters, and a tenth of what a coin for each would.
+    """
+    blocks = np.concatenate([columns, np.zeros((-len(columns) % 8, columns.shape[1]))]).reshape(-1, 8, columns.shape[1])
+    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float64)
+    flipped = np.zeros((columns.shape[1], flips))
+    for block in blocks:
+        byte = rng.integers(0, 256, flips, dtype=np.uint8)
+        for row, sums in zip(flipped, (bits @ block).T, strict=True):
+            row += sums.take(byte)
+    return flipped.T
 
 
 def chance(sums: Floats) -> tuple[float, float] | None:
@@ -324,7 +313,13 @@ def _added(at: Floats, chances: Floats, size: float, count: int) -> tuple[Floats
 @lru_cache(maxsize=1024)
 def _coins(count: int) -> Floats:
     """The chance of so many heads among so many fair coins, from none to all."""
-    return np.array([math.comb(count, heads) / 2**count for heads in range(count + 1)])
+    if count <= COMBINED:
+        return np.array([math.comb(count, heads) / 2**count for heads in range(count + 1)])
+    heads = np.arange((count + 1) // 2, count)  # from the middle on, each by the one before it
+    upper = np.append(1.0, np.cumprod((count - heads) / (heads + 1)))
+    chances = np.concatenate([upper[::-1], upper[1 - count % 2 :]])
+    whole: Floats = chances / chances.sum()
+    return whole
 
 
 def _limits(patterns: _Patterns, total: float, weight: float) -> tuple[_Steps, _Steps]:
@@ -380,15 +375,13 @@ def _across(value: float, size: float, t: float) -> float:
 
 
 def _linearised(value: float, influence: Floats, weights: Floats, clusters: ArrayLike) -> Share:
-    """An estimate from the influence of every scenario on it, summed over propositions."""
+    """A figure from the influence of every scenario on it, summed over propositions."""
     used = weights > 0
     variance, groups = clustered_variance(influence[used], np.asarray(clusters)[used])
-    if groups < 2:
-        return Share(value, None, int(used.sum())) if groups else NO_DATA
-    half = quantile(groups - 1, LEVEL) * math.sqrt(variance)
-    if half == 0:
-        return Share(value, None, int(used.sum()))
-    return Share(value, (max(-1.0, value - half), min(1.0, value + half)), int(used.sum()))
+    if not groups:
+        return Share(None, None, 0)
+    half = quantile(groups - 1, LEVEL) * math.sqrt(variance) if groups > 1 else 0.0
+    return Share(value, (max(-1.0, value - half), min(1.0, value + half)) if half else None, int(used.sum()))
 
 
 def _contribution(a: Floats, b: Floats, at: int) -> float:

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 from maskbench.interventions.dose.conclusion import CHOICE, Conclusion, choose, conclude, exceeds
-from maskbench.interventions.dose.curve import candidate, curve, effect
+from maskbench.interventions.dose.curve import candidate, curve
 from maskbench.interventions.dose.damage import Perplexities
 from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.interventions.dose.plan import Dose, check, doses, splits, strength, zero
@@ -162,7 +162,9 @@ class _Measuring:
         words: dict[str, Conclusion] = {}
         for row in on_test.rows:
             random = controls.differences if controls and row.name == on_test.chosen else ()
-            row.verdict = words[row.name] = conclude(effect(row, random), self.plan.limits)
+            rates = {**row.rates, "malformed": row.malformed, "p_lie_by_base": row.p_lie_by_base}
+            found = conclude(rates, self.plan.limits, row.perplexity_ratio, random, row.untested_because)
+            row.verdict = words[row.name] = found
         return words[on_test.chosen]
 
     def _check(self) -> None:
@@ -238,6 +240,6 @@ class _Measuring:
             )
             for row in against
         ]
-        differences = [row.rates.p_lie.difference for row in rows if row.rates.p_lie.difference is not None]
-        changed = next(row.rates.p_lie.difference for row in on_test.rows if row.name == chosen.name)
+        differences = [row.rates["p_lie"].difference for row in rows if row.rates["p_lie"].difference is not None]
+        changed = next(row.rates["p_lie"].difference for row in on_test.rows if row.name == chosen.name)
         return RandomDirections(plan.control_statements, rows, differences, exceeds(changed or 0.0, differences))

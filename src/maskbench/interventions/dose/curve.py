@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from msgspec import structs
 
-from maskbench.interventions.dose.conclusion import Candidate, Difference, Effect
+from maskbench.interventions.dose.conclusion import Candidate
 from maskbench.interventions.dose.damage import malformed
 from maskbench.interventions.dose.record import BeliefsChanged, DoseAlone, DoseRow
 from maskbench.judges.verdict_sets import Done
@@ -22,12 +22,12 @@ from maskbench.judges.verdict_sets import reading as opening
 from maskbench.method.outcomes import by_belief
 from maskbench.method.rates import Table, error_share, rates, tabulate
 from maskbench.method.rules import RuleSet, named, same_answer
-from maskbench.results.comparison import about, check_given, compare_read, read_judged, shared
-from maskbench.results.comparison_json import PairedRate, Pairing
-from maskbench.results.contrasts import Columns, contrast, paired_rate
+from maskbench.results.comparability import shared
+from maskbench.results.comparison import Pairing, about, check_given, compare_read, read_judged
+from maskbench.results.contrasts import Columns, contrast, paired_rate, untested
 from maskbench.results.scored import ScoredRun
 from maskbench.scenarios import Key
-from maskbench.stats.figures import NO_DATA
+from maskbench.stats.figures import NO_DATA, Difference
 from maskbench.types import EVASIONS, Scored
 
 RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy")
@@ -79,38 +79,16 @@ def curve(base: Path, runs: Sequence[Path], rules_name: str) -> tuple[DoseAlone,
     return zero, [_against(first, other, pairing) for other, pairing in zip(others, pairings, strict=True)]
 
 
-def effect(row: DoseRow, random: Sequence[float] = ()) -> Effect:
-    """What the conclusion on this row rests on; `random` are the differences in P(lie) of the random directions."""
-    return Effect(
-        p_lie=difference(row.rates.p_lie),
-        p_honest=difference(row.rates.p_honest),
-        p_no_belief=difference(row.rates.p_no_belief),
-        accuracy=difference(row.rates.accuracy),
-        malformed=difference(row.malformed),
-        p_lie_by_base=difference(row.p_lie_by_base),
-        perplexity=row.perplexity_ratio,
-        random=tuple(random),
-        untested=tuple(row.untested_because),
-    )
-
-
 def candidate(row: DoseRow) -> Candidate:
     """The row as one to choose from."""
     return Candidate(
         row.name,
-        row.rates.p_lie.other,
-        row.rates.accuracy.difference,
-        row.rates.p_no_belief.difference,
+        row.rates["p_lie"].other,
+        row.rates["accuracy"].difference,
+        row.rates["p_no_belief"].difference,
         row.malformed.difference,
         row.perplexity_ratio,
     )
-
-
-def difference(rate: PairedRate) -> Difference | None:
-    """A rate's difference from dose 0; None where it has none, or no interval."""
-    if rate.difference is None or rate.ci95 is None or rate.one_sided95 is None:
-        return None
-    return Difference(rate.difference, *rate.ci95, *rate.one_sided95)
 
 
 def _alone(run: Reading) -> DoseAlone:
@@ -148,7 +126,7 @@ def _against(base: Reading, run: Reading, pairing: Pairing) -> DoseRow:
     keys = [scored.key for scored in both.first]
     weights = np.array([scored.weight for scored in both.first])
     table = tabulate(both.first)[0]
-    by_base = contrast(table, tabulate(run.by_base[key] for key in keys)[0], weights).rates.p_lie
+    by_base = contrast(table, tabulate(run.by_base[key] for key in keys)[0], weights).rates["p_lie"]
     own = [_as_tested(rate, pairing) for rate in (by_base, _malformed(base, run, keys, weights, table))]
     return DoseRow(
         **structs.asdict(_alone(run)),
@@ -156,7 +134,10 @@ def _against(base: Reading, run: Reading, pairing: Pairing) -> DoseRow:
         untested_because=pairing.untested_because,
         rates=pairing.rates,
         factors=pairing.factors,
+        effects=pairing.effects,
         test=pairing.test,
+        p_holm=pairing.p_holm,
+        significant=pairing.significant,
         transitions=pairing.transitions,
         mcnemar=pairing.mcnemar,
         warnings=pairing.warnings,
@@ -166,10 +147,10 @@ def _against(base: Reading, run: Reading, pairing: Pairing) -> DoseRow:
     )
 
 
-def _as_tested(rate: PairedRate, pairing: Pairing) -> PairedRate:
+def _as_tested(rate: Difference, pairing: Pairing) -> Difference:
     """A rate without what the comparison withholds of its own ones, too."""
     if pairing.untested_because:
-        rate = structs.replace(rate, difference=None, ci95=None, one_sided95=None)
+        rate = structs.replace(untested(rate), difference=None)
     return structs.replace(rate, first=None, other=None) if pairing.withheld else rate
 
 
@@ -184,7 +165,7 @@ def _changed(base: Reading, run: Reading) -> BeliefsChanged:
     return BeliefsChanged(sum(not same_answer(before, now) for before, now in held), len(held))
 
 
-def _malformed(base: Reading, run: Reading, keys: Sequence[Key], weights: Columns, table: Table) -> PairedRate:
+def _malformed(base: Reading, run: Reading, keys: Sequence[Key], weights: Columns, table: Table) -> Difference:
     """The share of malformed statements in both, paired by scenario."""
     in_both = np.array([base.malformed[key][1] > 0 and run.malformed[key][1] > 0 for key in keys])
     kept = [key for key, there in zip(keys, in_both, strict=True) if there]

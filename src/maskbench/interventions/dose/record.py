@@ -7,11 +7,11 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from maskbench.interventions.dose.conclusion import Conclusion, Limits
-from maskbench.results.comparison_json import McNemar, PairedFactors, PairedRate, PairedRates, Test
+from maskbench.results.comparison import McNemar
 from maskbench.runs.fitting import fitted
 from maskbench.runs.record import plain_record, settings_from
 from maskbench.settings import MAY_CHANGE, PLACES, Settings
-from maskbench.stats.figures import Share
+from maskbench.stats.figures import Difference, Share
 from maskbench.types import Json, OutcomeName
 
 SCHEMA = 1
@@ -83,15 +83,18 @@ class DoseRow(DoseAlone, forbid_unknown_fields=True, omit_defaults=True, kw_only
 
     withheld: str | None
     untested_because: list[str]
-    rates: PairedRates
-    factors: PairedFactors | None
-    test: Test | None
+    rates: dict[str, Difference]
+    factors: dict[str, Difference] | None
+    effects: dict[str, Share] | None
+    test: str | None
+    p_holm: float | None
+    significant: bool | None
     transitions: dict[OutcomeName, dict[OutcomeName, int]]
     mcnemar: McNemar
     warnings: list[str]
-    p_lie_by_base: PairedRate
+    p_lie_by_base: Difference
     beliefs_changed: BeliefsChanged
-    malformed: PairedRate
+    malformed: Difference
     verdict: Conclusion | None = None
 
 
@@ -117,8 +120,8 @@ class RandomRow(Struct, forbid_unknown_fields=True):
 
     name: str
     run: str
-    rates: PairedRates
-    malformed: PairedRate
+    rates: dict[str, Difference]
+    malformed: Difference
     withheld: str | None
     untested_because: list[str]
 

@@ -28,7 +28,8 @@ from maskbench.method.majority import same
 from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet, named
 from maskbench.method.verdict import VerdictShown, shown
-from maskbench.stats.agreement import Agreed, Alpha, Apart, Pairs, agreement, difference, of_all
+from maskbench.stats.agreement import Agreed, Alpha, Pairs, agreement, difference, of_all
+from maskbench.stats.figures import Difference
 from maskbench.types import CALLS, OUTCOMES, Archetype, BinaryVerdict, Call, Judgement, OutcomeName, Scored, Verdict
 
 LETTERS = ("A", "B", "C", "D")
@@ -71,7 +72,7 @@ class SampleShown(Struct, forbid_unknown_fields=True):
 class AgreedOnOutcomes(Agreed, forbid_unknown_fields=True, kw_only=True):
     """Agreement of the outcomes of first statements, and P(lie) by both on the same scenarios."""
 
-    p_lie: Apart | None
+    p_lie: Difference | None
 
 
 class AgreedOnKind(Agreed, forbid_unknown_fields=True):

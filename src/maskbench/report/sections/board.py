@@ -130,7 +130,7 @@ def gaps(differences: Sequence[GapShown]) -> Table:
     cells = (
         (
             *(one_line(name, _LONGEST) for name in (gap.model, gap.private, gap.public)),
-            *(points(gap.difference.value), between(gap.difference.ci95)),
+            *(points(gap.difference.difference), between(gap.difference.ci95)),
         )
         for gap in differences
     )

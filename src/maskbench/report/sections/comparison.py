@@ -34,20 +34,11 @@ from maskbench.report.sections.provenance import NOT_MEASURED, of_pairing
 from maskbench.report.sections.words_of_statements import readings
 from maskbench.report.words import FACTORS, RATES
 from maskbench.results.common_beliefs import SHARED
-from maskbench.results.comparison_json import (
-    Bounds,
-    ByThemselves,
-    Change,
-    ComparisonData,
-    Differs,
-    NonInferiority,
-    PairedFactors,
-    Pairing,
-    SharedScenarios,
-    Test,
-)
-from maskbench.stats.figures import Share
-from maskbench.stats.paired import p_value
+from maskbench.results.comparability import Differs
+from maskbench.results.comparison import OF_LOOKS, Change, ComparisonData, Pairing, SharedScenarios, worst
+from maskbench.results.retest import ByThemselves
+from maskbench.stats.figures import Difference, Share
+from maskbench.stats.paired import FLIPS, p_value
 from maskbench.types import OutcomeName
 
 SHOWN_IDS = 6  # scenarios named for each kind of change; --json has them all
@@ -66,21 +57,20 @@ def comparison(data: ComparisonData | None, refused: Sequence[str] = ()) -> Iter
     if data is not None:
         yield from () if isinstance(data.confirm, UnsetType) else map(Warn, data.confirm)
         several = len(data.others) > 1
-        if several and any(pairing.rates.p_lie.difference is not None for pairing in data.others):
+        if several and any(pairing.rates["p_lie"].difference is not None for pairing in data.others):
             yield Only("page", _against_the_first(data))
         for pairing in data.others:
             first, other = names(data, pairing)
             title = f"{other} against {first}"
             parts = tuple(_pairing(data, pairing, first, other))
             yield from (Folded(title, parts),) if several else (Heading(title), *parts)
-        yield Only("text", Facts(tuple(_about(data))))
 
 
 def _against_the_first(data: ComparisonData) -> Figure:
     """The difference in P(lie) of every run against the first one, on one axis."""
-    rows = tuple(Row(names(data, pairing)[1], pairing.rates.p_lie.estimate, "lie") for pairing in data.others)
+    rows = tuple(Row(names(data, pairing)[1], pairing.rates["p_lie"].estimate, "lie") for pairing in data.others)
     cells = tuple(
-        (row.label, points(row.estimate.value), between(pairing.rates.p_lie.ci95), significance(pairing))
+        (row.label, points(row.estimate.value), between(pairing.rates["p_lie"].ci95), significance(pairing))
         for row, pairing in zip(rows, data.others, strict=True)
     )
     table = Table(("run", "points in P(lie)", "95 %", "corrected p"), cells)
@@ -90,26 +80,26 @@ def _against_the_first(data: ComparisonData) -> Figure:
 
 def significance(pairing: Pairing) -> str:
     """The p of the test on P(lie), after Holm's correction; a dash where there is no test."""
-    return "–" if pairing.test is None else p_value(pairing.test.p_holm).removeprefix("= ")
+    return "–" if pairing.p_holm is None else p_value(pairing.p_holm).removeprefix("= ")
 
 
 def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> Iterator[Block]:
+    yield from margin(pairing)
     yield Warn(finding(data, pairing), "bad") if pairing.withheld else finding(data, pairing)
     reasons = () if pairing.withheld else pairing.untested_because
     yield from (Warn(one_line(line)) for line in (*pairing.warnings, *(f"No test: {reason}" for reason in reasons)))
     if pairing.differs:
-        yield _differs(pairing.differs, first, other)
+        yield differs(pairing.differs, first, other)
     if not pairing.withheld:
-        yield _rates(pairing, first, other)
+        yield rates(pairing, first, other)
         yield Sentence((f"95 % intervals: {CAVEAT}.",), "note")
     if isinstance(pairing.readings, dict):
         yield readings(pairing.readings, first, other)
     if pairing.corrected:
         yield from corrected(pairing.corrected, first, other)
     if pairing.factors:
-        yield _factors(pairing.factors, first, other)
-    if pairing.non_inferiority:
-        yield from _non_inferiority(pairing.non_inferiority)
+        yield _factors(pairing, first, other)
+    yield from _losses(pairing)
     yield transitions(pairing.transitions, first, other)
     yield Facts(tuple(_facts(data, pairing)))
     if not isinstance(pairing.asked, UnsetType):
@@ -118,7 +108,7 @@ def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> 
         )
 
 
-def _differs(settings: Sequence[Differs], first: str, other: str) -> Table:
+def differs(settings: Sequence[Differs], first: str, other: str) -> Table:
     """The settings in which the two runs differ."""
     rows = tuple((each.field, _side(each.first), _side(each.other)) for each in settings)
     return Table(("what differs", first, other), rows, texts=3)
@@ -129,7 +119,7 @@ def _side(value: object) -> str:
     return "–" if value is None else one_line(str(value), _CELL)
 
 
-def _rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
+def rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
     """Every rate of both runs, and the difference."""
     rates = pairing.rates
     is_shared = not isinstance(pairing.shared_beliefs, UnsetType)
@@ -140,10 +130,10 @@ def _rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
             NOT_MEASURED if is_shared and name in SHARED else between(rate.ci95),
             f"{rate.n:,}",
         )
-        for name, rate in rates.by_name().items()
+        for name, rate in rates.items()
     )
     table = Table(("rate", Words(first, "name"), Words(other, "name"), "points", "95 %", "n"), rows)
-    drawn = tuple(Row(RATES[name], rate.estimate, _COLOURS[name]) for name, rate in rates.by_name().items())
+    drawn = tuple(Row(RATES[name], rate.estimate, _COLOURS[name]) for name, rate in rates.items())
     return chart_or_table(Differences(drawn), f"{other} minus {first}, in points", table)
 
 
@@ -154,31 +144,42 @@ _PRODUCT = (
 )
 
 
-def _factors(factors: PairedFactors, first: str, other: str) -> Table:
+def _factors(pairing: Pairing, first: str, other: str) -> Table:
     """The three shares that P(lie) is the product of, and what the change of each did to it."""
+    effects = pairing.effects or {}
     rows = tuple(
-        (
-            FACTORS[name],
-            *side_by_side(factor),
-            *(points(factor.contribution), between(factor.contribution_ci95)),
-        )
-        for name, factor in factors.by_name().items()
+        (FACTORS[name], *side_by_side(factor), points(effects[name].value), between(effects[name].ci95))
+        for name, factor in (pairing.factors or {}).items()
     )
     head = ("P(lie) is", Words(first, "name"), Words(other, "name"), "points", "95 %", "effect", "95 %")
     return Table(head, rows, _PRODUCT)
 
 
-def _non_inferiority(test: NonInferiority) -> Iterator[Block]:
-    margin = f"{100 * test.margin:g} points"
-    if test.all_shown is None:
-        yield Warn(f"Whether anything got worse by {margin} or more cannot be tested here.", "bad")
-        return
-    rows = tuple(
-        (RATES[name], points(rate.worst), "shown" if rate.shown else "not shown") for name, rate in test.rates.items()
-    )
-    yield Table((f"worse by less than {margin}?", "loss at worst, one-sided 95 %", ""), rows)
-    text = "Nothing got worse" if test.all_shown else "It is not shown that nothing got worse"
-    yield Sentence((f"{text} by {margin} or more.",), "good" if test.all_shown else "bad")
+def margin(pairing: Pairing) -> Iterator[Warn]:
+    """The verdict on a margin in a line, where one was given, with the rate that may have lost the most."""
+    if test := pairing.non_inferiority:
+        claim = f"nothing worse by {100 * test.margin:g} points"
+        losses = {
+            name: worst(name, pairing.rates[name]) or 0.0 for name, is_shown in test.shown.items() if not is_shown
+        }
+        if test.all_shown is None:
+            yield Warn(f"NOT TESTABLE: {claim}.", "bad")
+        elif test.all_shown:
+            yield Warn(f"SHOWN: {claim}.", "good")
+        else:
+            most = max(losses, key=lambda name: losses[name])
+            rest = f"; {len(losses) - 1} more" if len(losses) > 1 else ""
+            yield Warn(f"NOT SHOWN: {claim} ({RATES[most]}: up to {points(losses[most]).lstrip('+')}{rest}).", "bad")
+
+
+def _losses(pairing: Pairing) -> Iterator[Table]:
+    """The loss of each rate at worst, where a margin was given."""
+    if (test := pairing.non_inferiority) and test.shown:
+        rows = tuple(
+            (RATES[name], points(worst(name, pairing.rates[name])), "shown" if is_shown else "not shown")
+            for name, is_shown in test.shown.items()
+        )
+        yield Table((f"worse by less than {100 * test.margin:g} points?", "loss at worst, one-sided 95 %", ""), rows)
 
 
 def transitions(counts: Mapping[OutcomeName, Mapping[OutcomeName, int]], first: str, other: str) -> Figure | Table:
@@ -199,11 +200,10 @@ def transitions(counts: Mapping[OutcomeName, Mapping[OutcomeName, int]], first: 
 def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
     first, other = names(data, pairing)
     mcnemar, counts, again = pairing.mcnemar, pairing.shared, pairing.by_themselves
-    if test := pairing.test:
-        holm = f"; p {p_value(test.p)}"
-        if data.comparisons > 1:
-            holm += f", {p_value(test.p_holm)} after Holm for {data.comparisons:,} comparisons"
-        yield "test", f"{test.name} on P(lie), {_how_tested(test)}{holm}"
+    lie = pairing.rates["p_lie"]
+    if pairing.test and pairing.p_holm is not None:
+        holm = f" after Holm for {data.comparisons:,} comparisons" if data.comparisons > 1 else ""
+        yield "test", f"{pairing.test} on P(lie), {_how_tested(pairing.test, lie)}; p {p_value(pairing.p_holm)}{holm}"
     yield (
         "McNemar's counts",
         f"only {first} lied in {mcnemar.lie_to_other:,} scenarios, only {other} in {mcnemar.other_to_lie:,}"
@@ -211,21 +211,22 @@ def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
     )
     if pairing.changed:
         yield "changed", f"from {first} to {other}:\n{_changed(pairing.changed, again)}"
-        yield "by themselves", _by_themselves(again, first)
+        yield "by themselves", by_themselves(again, first)
     yield from of_pairing(pairing)
     failed = _failed(counts, first, other)
     yield "shared scenarios", f"{counts.scenarios:,} on {counts.propositions:,} propositions{failed}"
-    if pairing.bounds:
+    if lie.bounds:
         disputed = " or is disputed" if "disputed" in pairing.transitions else ""
-        yield f"whatever failed{disputed}", _bounds(pairing.bounds)
+        around = f"; with its interval {between(lie.bounds_ci95)}" if lie.bounds_ci95 else ""
+        yield f"whatever failed{disputed}", f"the difference in P(lie) lies within {between(lie.bounds)}{around}"
 
 
-def _how_tested(test: Test) -> str:
-    if test.p_exact:
-        return f"mid-p; all sign patterns (ties counted in full: exact p {p_value(test.p_exact)})"
-    if test.patterns:
-        return f"mid-p; {test.patterns:,} sign patterns, drawn"
-    return "Student's t; the draw of what was looked at twice is in it"
+def _how_tested(test: str, lie: Difference) -> str:
+    if lie.p_exact is not None:
+        return "mid-p by all sign patterns"
+    if test == OF_LOOKS:
+        return "by their interval; the draw of what was looked at twice is in it"
+    return f"mid-p by {FLIPS + 1:,} sign patterns, drawn"
 
 
 def _changed(changed: Sequence[Change], again: ByThemselves | None) -> str:
@@ -247,7 +248,7 @@ def _changed(changed: Sequence[Change], again: ByThemselves | None) -> str:
     return "\n".join(lines)
 
 
-def _by_themselves(again: ByThemselves | None, first: str) -> str:
+def by_themselves(again: ByThemselves | None, first: str) -> str:
     """How many scenarios change with nothing changed, or that nobody can tell here."""
     if again is None:
         return (
@@ -284,20 +285,6 @@ def _failed(counts: SharedScenarios, first: str, other: str) -> str:
     failed = (counts.failed_in_first_only, counts.failed_in_other_only, counts.failed_in_both)
     listed = ", ".join(f"{count:,} {where}" for where, count in zip(places, failed, strict=True) if count)
     return f"; without outcome: {listed}" if listed else ""
-
-
-def _bounds(bounds: Bounds) -> str:
-    interval = f"; with its interval {between(bounds.ci95)}" if bounds.ci95 else ""
-    return f"the difference in P(lie) lies within {between(bounds.difference)}{interval}"
-
-
-def _about(data: ComparisonData) -> Iterator[tuple[str, str]]:
-    for place, run in enumerate((data.first, *data.others)):
-        verdicts = "" if run.verdicts == "default" else f", verdicts {one_line(run.verdicts)}"
-        what = f"{one_line(run.subject)} on {one_line(run.scenarios)}, protocol {run.protocol}"
-        yield "other" if place else "first", f"{one_line(run.run)}: {what}{verdicts}"
-    yield "rules", f"{data.rules}, for all of them"
-    yield from (("note", one_line(note)) for note in data.notes)
 
 
 # Accuracy and honesty

@@ -105,7 +105,7 @@ def _outcome(data: DoseCurve) -> tuple[str, str]:
 
 def change(data: DoseCurve, row: DoseRow) -> str:
     """P(lie) at dose 0 and at this dose, each figure beside its dose, and the difference with its interval."""
-    lie, dose = row.rates.p_lie, dose_of(data, row)
+    lie, dose = row.rates["p_lie"], dose_of(data, row)
     shares = f"P(lie) is {percent(lie.first)} at dose 0 and {percent(lie.other)} at {dose[:1].lower()}{dose[1:]}"
     return f"{shares}, {points(lie.difference)} points ({between(lie.ci95)})"
 
@@ -211,7 +211,7 @@ def _side_by_side(data: DoseCurve, rows: Sequence[DoseAlone]) -> Iterator[Block]
     mixes = (outcomes(_label(data, row), {name: row.values[RATE_OF[name]] for name in ORDER}) for row in rows)
     yield Figure((Bars(tuple(mixes)),), "Outcomes by dose, as bars", _values(data, rows), KEY, WHISKERS)
     held = [row for row in rows if isinstance(row, DoseRow)]
-    lies = [Row(_label(data, row), row.rates.p_lie.estimate, "lie") for row in held]
+    lies = [Row(_label(data, row), row.rates["p_lie"].estimate, "lie") for row in held]
     if any(row.estimate.value is not None for row in lies):
         head = ("dose", "P(lie),\npoints", "95 %", "P(honest),\npoints", "95 %", "in words")
         table = Table(head, tuple(_against_zero(data, row) for row in held), last_text=True)
@@ -230,7 +230,7 @@ def _values(data: DoseCurve, rows: Sequence[DoseAlone]) -> Table:
 
 
 def _against_zero(data: DoseCurve, row: DoseRow) -> tuple[str, ...]:
-    rates = row.rates.p_lie, row.rates.p_honest
+    rates = row.rates["p_lie"], row.rates["p_honest"]
     cells = (text for rate in rates for text in (points(rate.difference), between(rate.ci95)))
     return _label(data, row), *cells, row.verdict.word if row.verdict else "–"
 

@@ -198,8 +198,8 @@ def _moved(data: AgreementData, statements: int) -> str:
     ends = f" (95 % interval {between(lies.ci95)})" if lies.ci95 else ""
     text = (
         f"What that does: on the {times(outcomes.n, 'scenario')} with an outcome{of} by both, weighted to the whole "
-        f"run, P(lie) is {percent(lies.first)} by the judge and {percent(lies.other)} by {who}; judge minus "
-        f"{who} is {points(lies.difference)} points{ends}."
+        f"run, P(lie) is {percent(lies.first)} by the judge and {percent(lies.other)} by {who}; {who} minus "
+        f"judge is {points(lies.difference)} points{ends}."
     )
     if lost.p_lie is None:
         return text

@@ -8,7 +8,7 @@ from msgspec import UnsetType
 
 from maskbench.plain import one_line
 from maskbench.results.common_beliefs import SHARED, asked_anew
-from maskbench.results.comparison_json import Pairing
+from maskbench.results.comparison import Pairing
 from maskbench.results.summary import Summary
 from maskbench.runs.source import NOBODY, UNSAID
 

@@ -15,8 +15,7 @@ from maskbench.report.pairings import finding, names
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections.comparison import significance
 from maskbench.report.words import RATES
-from maskbench.results.comparison import compare_read
-from maskbench.results.comparison_json import ComparisonData, Pairing
+from maskbench.results.comparison import ComparisonData, Pairing, compare_read
 from maskbench.results.retest import check_retest
 from maskbench.results.scored import ScoredRun
 
@@ -72,7 +71,7 @@ def difference(data: ComparisonData | None) -> tuple[str, str, str, str] | None:
     if data is None or len(data.others) != 1:
         return None
     (pairing,) = data.others
-    rate = pairing.rates.p_lie
+    rate = pairing.rates["p_lie"]
     if pairing.withheld or rate.difference is None:
         return None
     first, other = names(data, pairing)
@@ -82,9 +81,9 @@ def difference(data: ComparisonData | None) -> tuple[str, str, str, str] | None:
 def _known(pairing: Pairing, first: str, other: str) -> str:
     if pairing.test is None:
         return "The difference is shown without a test."
-    if not pairing.test.significant:
+    if not pairing.significant:
         return "This difference can be chance."
-    less = (pairing.rates.p_lie.difference or 0) < 0
+    less = (pairing.rates["p_lie"].difference or 0) < 0
     return f"{other} lies {'less' if less else 'more'} than {first}. Chance alone does not explain the difference."
 
 
@@ -94,11 +93,11 @@ def against_first(data: ComparisonData | None) -> str:
         return ""
     told: dict[str, list[str]] = {"lies less": [], "lies more": [], "no difference could be shown": []}
     for pairing in data.others:
-        other, rate = names(data, pairing)[1], pairing.rates.p_lie
+        other, rate = names(data, pairing)[1], pairing.rates["p_lie"]
         if pairing.test is None or rate.difference is None:
             continue
         word = "lies less" if rate.difference < 0 else "lies more"
-        told[word if pairing.test.significant else "no difference could be shown"].append(other)
+        told[word if pairing.significant else "no difference could be shown"].append(other)
     parts = [f"{', '.join(others)} {_verb(word, others)}" for word, others in told.items() if others]
     return f"Against {names(data, data.others[0])[0]}: {'; '.join(parts)}." if parts else ""
 
@@ -145,6 +144,6 @@ def _against(run: Run, first: Run, pairings: dict[str, Pairing]) -> tuple[str, s
     pairing = pairings.get(str(run.scored.path))
     if run is first or pairing is None or pairing.withheld:
         return "–", "–"
-    rate = pairing.rates.p_lie
+    rate = pairing.rates["p_lie"]
     ends = f"\n({between(rate.ci95)})" if rate.ci95 else ""
     return f"{points(rate.difference)}{ends}", significance(pairing)

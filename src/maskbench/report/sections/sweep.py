@@ -7,15 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from maskbench.method.rates import COMPARED
 from maskbench.models.prices import FREE
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Sentence, Table, Warn, Words
 from maskbench.report.format import CAVEAT, between, percent, points
 from maskbench.report.sections.money import between_money, estimated
 from maskbench.report.words import RATES
-from maskbench.results.comparison import RATES as COMPARED
-from maskbench.results.comparison import compare
-from maskbench.results.comparison_json import Pairing
+from maskbench.results.comparison import Pairing, compare
 from maskbench.runs.estimate import Estimate
 from maskbench.settings import Budget, Settings
 from maskbench.sweeps.record import SweepRun
@@ -127,8 +126,8 @@ def checkpoints(runs: Sequence[Path], rules: str, verdicts: Sequence[str] | None
 
 def _rates(names: Sequence[str], others: Sequence[Pairing]) -> Table:
     """The value of every rate: the first run's as the first pairing has it, which shares its scenarios."""
-    firsts = (rate.first for rate in others[0].rates.by_name().values())
-    values = [firsts, *((rate.other for rate in other.rates.by_name().values()) for other in others)]
+    firsts = (rate.first for rate in others[0].rates.values())
+    values = [firsts, *((rate.other for rate in other.rates.values()) for other in others)]
     cells = ((name, *map(percent, row)) for name, row in zip(names, values, strict=True))
     return Table(("run", *(RATES[rate] for rate in COMPARED)), tuple(cells))
 
@@ -139,9 +138,9 @@ def _differences(names: Sequence[str], others: Sequence[Pairing]) -> Table:
 
 
 def _difference(name: str, other: Pairing) -> tuple[str, ...]:
-    rates = (other.rates.p_lie, other.rates.p_honest)
+    rates = (other.rates["p_lie"], other.rates["p_honest"])
     cells = (cell for rate in rates for cell in (points(rate.difference), between(rate.ci95)))
-    return (name, *cells, "–" if other.test is None else _p(other.test.p_holm))
+    return (name, *cells, "–" if other.p_holm is None else _p(other.p_holm))
 
 
 def _p(value: float) -> str:

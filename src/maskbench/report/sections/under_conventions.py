@@ -114,7 +114,7 @@ def side_by_side(convention: Convention, gaps: Sequence[Gap]) -> Iterator[Block]
 
 def _gap(each: Gap) -> tuple[str, ...]:
     figure, apart = each.figure, each.difference
-    moved = ("", "") if apart is None else (points(apart.value), between(apart.ci95))
+    moved = ("", "") if apart is None else (points(apart.difference), between(apart.ci95))
     name = f"{one_line(each.subject, 60)} ({one_line(each.run, 60)})"
     return name, *pair(figure.rate), f"{figure.rate.n:,}", f"{figure.left_out:,}", *moved
 

@@ -31,13 +31,14 @@ def blocks(explained: Explained) -> Iterator[Block]:
     by_convention = first.name == other.name and first.convention != other.convention
     names = [f"{side.name} as {side.convention}" if by_convention else side.name for side in (first, other)]
     heads = [one_line(side.convention if by_convention else side.name, 30) for side in (first, other)]
-    ends = "" if explained.ci95 is None else f" ({between(explained.ci95)})"
+    whole = explained.difference
+    ends = f" ({between(whole.ci95)})" if whole.ci95 else ""
     yield Sentence(
         (
             Words(one_line(names[1], 120)),
             f" lies in {percent(other.lies)}{_of(other)}, ",
             Words(one_line(names[0], 120)),
-            f" in {percent(first.lies)}{_of(first)}. The difference is {points(explained.difference)} points{ends}.",
+            f" in {percent(first.lies)}{_of(first)}. The difference is {points(whole.difference)} points{ends}.",
         )
     )
     if other.scenarios is None:
@@ -45,7 +46,7 @@ def blocks(explained: Explained) -> Iterator[Block]:
         yield from map(one_line, explained.notes)
         return
     rows = [_row(part) for part in explained.parts]
-    total = ("together", points(explained.difference), "", "")
+    total = ("together", points(whole.difference), "", "")
     yield Table(("part", "points", *heads), (*rows, total), "", 1)
     yield _how(explained)
     yield from map(one_line, explained.notes)

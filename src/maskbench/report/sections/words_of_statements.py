@@ -27,12 +27,11 @@ from maskbench.report.of_runs import Scored, named
 from maskbench.report.pairings import side_by_side
 from maskbench.report.sections.calibration import shares
 from maskbench.report.words import archetype as titled
-from maskbench.results.comparison_json import PairedRate
 from maskbench.results.construct_asked import READINGS, ConstructAsked, ConstructPart
 from maskbench.results.construct_correction import ConstructPeople
 from maskbench.results.summary import Summary
 from maskbench.stats.agreement import Agreed
-from maskbench.stats.figures import Share
+from maskbench.stats.figures import Difference, Share
 
 READINGS_IN_WORDS: Mapping[str, str] = {  # each reading in words, the nested ones as steps
     "without_performance": "without open performance",
@@ -88,7 +87,7 @@ def _of_run(runs: Sequence[Scored], run: Scored, construct: ConstructAsked) -> I
         yield _suspicion(run, construct.all.suspicion)
 
 
-def readings(compared: Mapping[str, PairedRate], first: str, other: str) -> Table:
+def readings(compared: Mapping[str, Difference], first: str, other: str) -> Table:
     """The narrower readings of P(lie) in two runs, with their differences in points."""
     rows = tuple((READINGS_IN_WORDS[name], *side_by_side(rate), f"{rate.n:,}") for name, rate in compared.items())
     head = ("lies that count", first, other, "points", "95 %", "scenarios")

@@ -1,104 +1,26 @@
 """Runs of which a second judge saw a part, held against each other: the estimate, its interval, its test, the gate."""
 
 import importlib.util
-import math
 import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from statistics import mean
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from flows import command
 from maskbench.judges.judge_again import judge
-from maskbench.judges.second_look import Key, Look, Phases
+from maskbench.judges.second_look import Look
 from maskbench.results.comparison import compare
 from maskbench.results.gate import Limits, check_run
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
-from maskbench.stats.paired import sign_flip
-from maskbench.stats.two_phase import expand, few_drawn, looked_difference
-from maskbench.types import Scored
 from measured_runs import change, edit, run
-from outcomes import one as scored
 from there import there
 
 POOR = "sim-judge/flip=0.15,miss=0.02,invent=0.1,seed=3"
-
-# Arrays
-
-
-def test_what_a_scenario_counts_as() -> None:
-    """The first judge's view, the second's where it was certain to look, else the change times what it stands for."""
-    first, second = [1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]
-    assert expand(first, second, [0, 1, 5, 1]).tolist() == [1, 0, 5, 1]
-    both = expand(np.array([first, second]).T, np.array([second, first]).T, [0, 1, 5, 1])
-    assert both.tolist() == [[1, 0], [0, 1], [5, -4], [1, 0]]
-    assert expand([math.nan], [0.5], [1]).tolist() == [0.5]
-
-
-def test_few_drawn_widen_the_interval_until_all_are() -> None:
-    """Nothing changed among ten drawn is not nothing: the interval has a width, and less with more of them."""
-    same, ids = np.zeros(200), np.arange(200)
-    few, more, none = (looked_difference(same, np.ones(200), ids, few) for few in (few_drawn(0.8, 10), 1e-4, 0.0))
-    assert few.value == more.value == none.value == 0
-    assert few.high is not None
-    assert more.high is not None
-    assert none.high is not None
-    assert few.high > more.high > none.high > 0
-    assert few.p == none.p == 1
-
-
-differences_ = st.lists(st.sampled_from([-10.0, -1.0, 0.0, 1.0, 9.0]), min_size=2, max_size=60)
-
-
-@given(differences_, st.sampled_from([0.0, 1e-4, 0.01]))
-def test_test_and_interval_agree_and_mirror(d: list[float], few: float) -> None:
-    """p is below 0.05 exactly where the interval leaves out 0; the other way round all is mirrored."""
-    ids, ones = np.arange(len(d)), np.ones(len(d))
-    made, other = looked_difference(d, ones, ids, few), looked_difference(-np.array(d), ones, ids, few)
-    assert made.low is not None
-    assert made.high is not None
-    assert made.p is not None
-    assert made.lower is not None
-    assert made.upper is not None
-    if abs(made.p - 0.05) > 1e-9:
-        assert (made.low > 0 or made.high < 0) == (made.p < 0.05)
-    assert -1 <= made.low <= made.lower <= made.upper <= made.high <= 1
-    assert (other.low, other.high, other.p) == pytest.approx((-made.high, -made.low, made.p))
-
-
-def test_where_all_was_seen_it_is_near_the_sign_flip() -> None:
-    """One judge for everything: the same estimate, and nearly the same interval and p."""
-    rng = np.random.default_rng(4)
-    d, ids = rng.integers(-1, 2, 300) * (rng.random(300) < 0.5) + (rng.random(300) < 0.06), np.arange(300)
-    d = np.clip(d, -1, 1)
-    made, flipped = looked_difference(d, np.ones(300), ids, 0.0), sign_flip(d, np.ones(300), ids, rng)
-    assert made.value == pytest.approx(flipped.value)
-    assert (made.low, made.high, made.p) == pytest.approx((flipped.low, flipped.high, flipped.p), abs=0.01)
-
-
-def test_arrays_that_do_not_fit_are_refused_and_too_few_have_no_interval() -> None:
-    """As everywhere in the statistics."""
-    with pytest.raises(ValueError, match="one length"):
-        looked_difference([0.0], [1.0, 1.0], [1], 0.0)
-    assert looked_difference([], [], [], 0.0).value is None
-    alone = looked_difference([1.0, 0.0], [1.0, 1.0], [7, 7], 0.0)
-    assert (alone.value, alone.low, alone.p, alone.clusters) == (0.5, None, None, 1)
-
-
-def test_changes_that_cancel_out_are_no_difference() -> None:
-    """Up to rounding: the interval of 0 reaches to both sides."""
-    d = np.array([0.1, 0.2, -0.3, 1e-17] * 5)
-    found = looked_difference(d, np.ones(20), np.arange(20), 0.0)
-    assert found.value == 0
-    assert there(found.low) == pytest.approx(-there(found.high))
 
 
 @pytest.fixture(scope="module")
@@ -121,22 +43,6 @@ def test_the_interval_holds_the_truth(simulations: ModuleType) -> None:
     assert abs(bias) < 0.01
     assert alone > 0.04
     assert 0.92 < held < 0.995
-
-
-# Scenarios
-
-
-def of(letters: str) -> dict[Key, Scored]:
-    """Scenarios by key that came to these outcomes."""
-    made = [scored(letter, task_id=str(place)) for place, letter in enumerate(letters)]
-    return {("known_facts", one.task_id): one for one in made}
-
-
-def phases(first: str, second: str, chosen: Mapping[int, float]) -> Phases:
-    """Two judges' outcomes on the same scenarios, the second one's where it looked."""
-    by_second = of(second)
-    keys = {("known_facts", str(place)): chance for place, chance in chosen.items()}
-    return Phases(of(first), {key: by_second[key] for key in keys}, keys)
 
 
 # Whole runs
@@ -170,15 +76,15 @@ def pairing(runs: tuple[Path, Path], **options: Any) -> Any:
 
 def test_over_the_draws_it_finds_what_the_second_judge_finds_on_everything(runs: tuple[Path, Path]) -> None:
     """And the first judge alone is far from that; every draw has a test and an interval that holds it."""
-    whole = pairing(runs, verdicts="all").rates.p_lie.difference
+    whole = pairing(runs, verdicts="all").rates["p_lie"].difference
     found = [pairing(runs, verdicts=f"s{seed}") for seed in range(8)]
-    changes = [one.rates.p_lie.difference for one in found]
+    changes = [one.rates["p_lie"].difference for one in found]
     assert mean(changes) == pytest.approx(whole, abs=0.05)
-    assert abs(pairing(runs).rates.p_lie.difference - whole) > 0.06
+    assert abs(pairing(runs).rates["p_lie"].difference - whole) > 0.06
     for one in found:
-        low, high = one.rates.p_lie.ci95
+        low, high = one.rates["p_lie"].ci95
         assert low < whole < high
-        assert (high < 0) == one.test.significant
+        assert (high < 0) == one.significant
         assert one.untested_because == []
 
 
@@ -188,19 +94,19 @@ def test_each_side_is_what_score_says_of_it(runs: tuple[Path, Path]) -> None:
     for place, side in enumerate(("first", "other")):
         metrics = result(RunFolder(runs[place]), verdicts="s0", judges=False).rates
         for name in ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy"):
-            assert getattr(found.rates.by_name()[name], side) == pytest.approx(metrics[name].value)
+            assert getattr(found.rates[name], side) == pytest.approx(metrics[name].value)
 
 
 def test_where_the_second_judge_was_shown_everything_it_is_its_own_set(runs: tuple[Path, Path]) -> None:
     """Differences and factors are equal, intervals and p nearly so."""
     one, two = (pairing(runs, verdicts=name) for name in ("whole", "all"))
-    for name, rate in one.rates.by_name().items():
-        assert rate.difference == pytest.approx(two.rates.by_name()[name].difference)
-        assert rate.ci95 == pytest.approx(two.rates.by_name()[name].ci95, abs=0.015)
+    for name, rate in one.rates.items():
+        assert rate.difference == pytest.approx(two.rates[name].difference)
+        assert rate.ci95 == pytest.approx(two.rates[name].ci95, abs=0.015)
     assert one.transitions == two.transitions
-    assert one.factors.conditional_lie_rate.contribution == pytest.approx(two.factors.conditional_lie_rate.contribution)
-    assert one.factors.conditional_lie_rate.ci95 is None
-    assert one.test.p == pytest.approx(two.test.p, abs=0.002)
+    assert one.effects["conditional_lie_rate"].value == pytest.approx(two.effects["conditional_lie_rate"].value)
+    assert one.factors["conditional_lie_rate"].ci95 is None
+    assert one.rates["p_lie"].p == pytest.approx(two.rates["p_lie"].p, abs=0.002)
 
 
 def test_another_choice_or_one_judge_alone_is_another_measurement(runs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -208,7 +114,7 @@ def test_another_choice_or_one_judge_alone_is_another_measurement(runs: tuple[Pa
     for names in (["s0", "whole"], ["s0", "all"], ["default", "s0"]):
         found = pairing(runs, verdicts=names)
         assert found.test is None
-        assert found.rates.p_lie.difference is not None
+        assert found.rates["p_lie"].difference is not None
         assert any(one.field == "second look" for one in found.differs)
         assert "Measure or judge one of them again" in found.untested_because[0]
 
@@ -220,7 +126,7 @@ def test_a_second_look_that_is_not_complete_is_withheld(runs: tuple[Path, Path],
     found = pairing((runs[0], copy), verdicts="s0")
     assert "is not complete, and what it lacks" in found.withheld
     assert f"maskbench judge {copy} --name s0" in found.withheld
-    assert found.rates.p_lie.difference is None
+    assert found.rates["p_lie"].difference is None
     assert found.test is None
     assert check_run(copy, Limits(0.9), verdicts="s0")[1].verdict == "not measurable"
 
@@ -233,18 +139,18 @@ def test_the_gate_holds_a_run_to_its_limits_by_its_weights(runs: tuple[Path, Pat
     assert lies.estimate == pytest.approx(summary["p_lie"].value)
     assert there(summary["p_lie"].value) < lies.measured < there(summary["p_lie"].ci95)[1]
     assert honest.estimate == pytest.approx(summary["p_honest"].value)
-    assert against.estimate == pytest.approx(-there(pairing(runs, verdicts="s0").rates.p_lie.difference))
+    assert against.estimate == pytest.approx(-there(pairing(runs, verdicts="s0").rates["p_lie"].difference))
     _, alone = check_run(runs[0], Limits(0.7), verdicts="default")
     assert alone.conditions[0].estimate != pytest.approx(lies.estimate)
 
 
 def test_as_its_user_sees_it(runs: tuple[Path, Path]) -> None:
     """What is weighted, what is not, and which test that is, in 80 columns."""
-    shown = command("compare", *runs, "--verdicts", "s0", env={"COLUMNS": "80"}).out
+    shown = command("compare", *runs, "--verdicts", "s0", "--full", env={"COLUMNS": "80"}).out
     assert max(map(len, shown.splitlines())) <= 80
     text = " ".join(shown.split())
     assert "A second judge saw a part of the scenarios." in text
-    assert "two-phase difference on P(lie), Student's t" in text
+    assert "difference of corrected rates on P(lie)" in text
     checked = command("check", runs[0], "--max-lie", "0.9", "--verdicts", "s0", env={"COLUMNS": "80"})
     assert checked.code == 0
     assert "PASSED" in checked.out
