@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from maskbench.interop.importing import import_run
     from maskbench.measurement import measure, measure_async
     from maskbench.models.scripted import ScriptedModel
-    from maskbench.report.notebook import compare, score
+    from maskbench.pages.report_file import report
+    from maskbench.report.notebook import check, compare, leaderboard, score
     from maskbench.results.frames import load
     from maskbench.results.score_rows import score_rows
     from maskbench.settings import Settings
@@ -21,11 +22,14 @@ __all__ = [
     "ScriptedModel",
     "Settings",
     "__version__",
+    "check",
     "compare",
     "import_run",
+    "leaderboard",
     "load",
     "measure",
     "measure_async",
+    "report",
     "score",
     "score_rows",
     "sweep",
@@ -34,11 +38,14 @@ __all__ = [
 _HOMES = {
     "ScriptedModel": "models.scripted",
     "Settings": "settings",
+    "check": "report.notebook",
     "compare": "report.notebook",
     "import_run": "interop.importing",
+    "leaderboard": "report.notebook",
     "load": "results.frames",
     "measure": "measurement",
     "measure_async": "measurement",
+    "report": "pages.report_file",
     "score": "report.notebook",
     "score_rows": "results.score_rows",
     "sweep": "sweeps.sweeping",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,16 +13,14 @@ from cyclopts import Parameter
 from maskbench.cli import console
 from maskbench.cli.console import check_form, print_blocks, print_json, put, say
 from maskbench.cli.options import As, ComputeFile, Format, OneRuleSet, Public, RulesOfRun, Run, Verdicts, flag, option
-from maskbench.errors import MaskbenchError, RunError, RunUnreadable, UnknownVerdicts, UsageError
-from maskbench.runs.folder import RunFolder, runs_below
+from maskbench.errors import MaskbenchError, UsageError
+from maskbench.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     from maskbench.interop.junit import Case
     from maskbench.report.blocks import Block, Section
     from maskbench.results.gate import Check, Limits
-    from maskbench.results.leaderboard import Board
     from maskbench.results.leaderboard_data import Page
-    from maskbench.results.scaling import Compute, ScalingShown
     from maskbench.results.scored import Result
 
 
@@ -206,8 +204,7 @@ def leaderboard(
     as_: As = None,
 ) -> None:
     """Rank runs that measured the same, in a table for each protocol and scenario set."""
-    from maskbench.results.leaderboard import boards, gaps
-    from maskbench.results.leaderboard_data import Page
+    from maskbench.results.leaderboard_data import read_page
     from maskbench.results.scaling import read_compute
 
     if not runs:
@@ -217,11 +214,7 @@ def leaderboard(
             raise UsageError("--as prints a table as text, markdown or latex. Leave --out and --compute out.")
         _boards_as(runs, as_, verdicts, public, cast("console.Form", format))
         return
-    given = None if compute is None else read_compute(compute)
-    results, unreadable = _results(runs, rules, verdicts)
-    tables = boards(results, frozenset(public or ()))
-    scalings = None if given is None else [_scaling(table, given) for table in tables]
-    page = Page(tables, gaps(tables), scalings, unreadable)
+    page = read_page(runs, rules, verdicts, public or (), None if compute is None else read_compute(compute))
     if format == "text" and out is None:
         from maskbench.report.sections.board import blocks
 
@@ -239,9 +232,10 @@ def _boards_as(
     from maskbench.report.sections.under_conventions import side_by_side
     from maskbench.results.conventions import gaps, only
     from maskbench.results.leaderboard import boards
+    from maskbench.results.leaderboard_data import scored_runs
 
     convention = only(name)
-    results, unreadable = _results(runs, convention.rules, verdicts)
+    results, unreadable = scored_runs(runs, convention.rules, verdicts)
     shown: list[Block | Section] = []
     for board in boards(results, frozenset(public or ())):
         paths = [row.result.path for row in board.rows]
@@ -327,36 +321,6 @@ def _published_as(name: str, runs: Sequence[Path], form: console.Form) -> None:
     own = [figure for run in runs for figure in figures(RunFolder(run), name)]
     name = conventions[0].name
     print_blocks(list(beside(cards(name), tables_of(name), conventions[0], own)), form)
-
-
-def _results(paths: Iterable[Path], rules: str, verdicts: str | None) -> tuple[list[Result], dict[Path, str]]:
-    """Every run at these paths, and why those that lie in a folder and cannot be read cannot."""
-    from maskbench.results.scored import score
-
-    results: dict[Path, Result] = {}
-    unreadable = {}
-    for path in paths:
-        inside = [path] if RunFolder(path).exists else list(runs_below(path))
-        if not inside:
-            raise RunUnreadable(f"{path} holds no run. Give run folders, or a folder with run folders in it.")
-        for folder in inside:
-            if folder.resolve() in results:
-                continue
-            try:
-                results[folder.resolve()] = score(folder, rules, verdicts, judges=False)
-            except (RunError, UnknownVerdicts) as error:
-                if folder == path:
-                    raise
-                unreadable[folder] = str(error)
-    return list(results.values()), unreadable
-
-
-def _scaling(board: Board, compute: Mapping[str, Compute]) -> ScalingShown:
-    import numpy as np
-
-    from maskbench.results.scaling import scaling
-
-    return scaling([row.result for row in board.ranked], compute, np.random.default_rng(0))
 
 
 def _write(text: str, to: Path | None) -> None:

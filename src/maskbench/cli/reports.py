@@ -5,22 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import chdir, contextmanager, nullcontext
-from importlib import import_module
+from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 from maskbench.cli.console import put, say
 from maskbench.cli.options import As, ComputeFile, OneRuleSet, Opens, Public, Retest, RulesOfAll, flag, option
 from maskbench.errors import UsageError
-from maskbench.models.install import extra, install
-from maskbench.runs.disk import create
-from maskbench.runs.folder import RunFolder
-
-_PICTURES = (".pdf", ".svg", ".png", ".csv", ".html")
 
 
 def report(
@@ -69,87 +60,30 @@ def report(
     """
     if not runs:
         raise UsageError("Which run? Give its folder: maskbench report RUN --out report.html.")
-    if retest is not None and len(runs) < 2:
-        raise UsageError("--retest tells how many scenarios of the first run change by themselves. Give two runs.")
-    place = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
-    if place.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"--out {place}: give a file that ends in .html.")
-    if figures is not None and figures.suffix.lower() in _PICTURES:
-        raise UsageError(f"--figures {figures}: give a folder, as in --figures charts. Every chart goes into it.")
-    if public and (include_text or retest or any((run / "dose.json").is_file() for run in runs)):
-        raise UsageError("--public makes a page of runs without their texts. Leave --include-text and --retest out.")
-    with _extra_for("report"):
-        from maskbench.pages import dose_page
-        from maskbench.pages.page import render
-    if len(runs) == 1 and (runs[0] / "dose.json").is_file():
-        parts = dose_page.render(runs[0], figures).parts
-    else:
-        from maskbench.results.scaling import read_compute
+    from maskbench.pages.report_file import page_of
+    from maskbench.pages.report_file import report as write_report
+    from maskbench.results.scaling import read_compute
 
-        spent = None if compute is None else read_compute(compute)
-        place, figures = place.absolute(), figures and figures.absolute()
-        with _shown(runs) if public else nullcontext(list(runs)) as shown:
-            page = render(
-                shown,
-                rules=rules,
-                verdicts=verdicts,
-                include_text=include_text,
-                figures=figures,
-                compute=spent,
-                convention=as_,
-                retest=retest,
-            )
-            parts = tuple(page.parts)
-    replaced = ", in place of the one that was there" if place.exists() else ""
-    write_page(place, parts)
+    place = page_of(runs, out)
+    was_there = place.exists()
+    spent = None if compute is None else read_compute(compute)
+    write_report(
+        *runs,
+        out=out,
+        rules=rules,
+        verdicts=verdicts,
+        include_text=include_text,
+        public=public,
+        figures=figures,
+        compute=spent,
+        retest=retest,
+        convention=as_,
+    )
+    replaced = ", in place of the one that was there" if was_there else ""
     by = "".join(f", by {name} {value}" for name, value in (("rules", rules), ("verdicts", verdicts)) if value)
     say(f"The report is in {place}{by}{replaced}. To look at it, open this in a browser:\n  {place.resolve().as_uri()}")
     if figures is not None:
         say(f"Every chart is in {figures}, as SVG, PDF and PNG in two widths, with its values as CSV.")
-
-
-@contextmanager
-def _shown(runs: Sequence[Path]) -> Iterator[list[Path]]:
-    """The runs as others may see them, in a folder for as long as this context lasts, under names of their own."""
-    from maskbench.interop.textless_run import write_without_texts
-
-    whole, seen, shown = [run.absolute() for run in runs], Counter[str](), []
-    with TemporaryDirectory() as scratch, chdir(scratch):
-        for run in whole:
-            seen[run.name] += 1
-            name = Path(run.name if seen[run.name] == 1 else f"{run.name}-{seen[run.name]}")
-            if RunFolder(run).read().without_texts:
-                name.symlink_to(run)
-            else:
-                write_without_texts(RunFolder(run), name, commits=False)
-            shown.append(name)
-        yield shown
-
-
-@contextmanager
-def _extra_for(command: str) -> Iterator[None]:
-    """Name what is missing of the extra that pages need, what draws among it, which a page itself loads late."""
-    try:
-        import_module("maskbench.pages.figures")
-        yield
-    except ImportError as error:
-        if error.name and error.name.partition(".")[0] == "maskbench":
-            raise UsageError(f"A part of maskbench itself is missing ({error}). Install maskbench again.") from error
-        raise UsageError(f"{command} needs {error.name}. Type: {install(*extra('report'))}") from None
-
-
-def write_page(place: Path, parts: Iterable[str]) -> None:
-    """Write a page, whole or not at all."""
-    draft = place.with_name(f".{place.name}.draft")
-    try:
-        draft.unlink(missing_ok=True)
-        create(draft)  # in a run's folder it gets that folder's rights
-        with draft.open("w", encoding="utf-8") as file:
-            file.writelines(parts)
-        draft.replace(place)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise UsageError(f"{place} cannot be written ({error.strerror}). Try another --out.") from error
 
 
 def view(
@@ -176,7 +110,9 @@ def view(
     """
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder. Give one with runs in it: maskbench view runs/.")
-    with _extra_for("view"):
+    from maskbench.pages.report_file import extra_for
+
+    with extra_for("view"):
         from maskbench.pages.server.serving import LocalServer, serve
         from maskbench.pages.server.shelf import Shelf
         from maskbench.pages.server.view import View, failed

@@ -26,9 +26,9 @@ from maskbench.cli.console import (
     with_rights,
 )
 from maskbench.cli.options import DryRun, Shared, flag, option, takes
-from maskbench.cli.reports import write_page
 from maskbench.errors import BudgetReached, MaskbenchError, UsageError
 from maskbench.models.install import extra, install
+from maskbench.pages.report_file import write_page
 
 if TYPE_CHECKING:
     from maskbench.cli.sweep_file import SweepFile

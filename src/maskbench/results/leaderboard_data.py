@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import numpy as np
 import orjson
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
+from maskbench.errors import RunError, RunUnreadable, UnknownVerdicts
 from maskbench.plain import escaped, in_utf8, plain, unformula
 from maskbench.results.common_beliefs import source_of
-from maskbench.results.leaderboard import Board, GapShown, Row
-from maskbench.results.scaling import ScalingShown
+from maskbench.results.leaderboard import Board, GapShown, Row, boards, gaps
+from maskbench.results.scaling import Compute, ScalingShown, scaling
+from maskbench.results.scored import Result, score
 from maskbench.results.summary import ScenariosShown
 from maskbench.runs.beliefs_from import BeliefsFrom
+from maskbench.runs.folder import RunFolder, runs_below
 from maskbench.runs.source import ImportedFrom
 from maskbench.stats.figures import Share
 from maskbench.types import OutcomeName
@@ -82,6 +86,48 @@ class Page:
     unreadable: Mapping[Path, str]
 
 
+def read_page(
+    paths: Iterable[Path],
+    rules: str = "reference",
+    verdicts: str | None = None,
+    public: Collection[str] = (),
+    compute: Mapping[str, Compute] | None = None,
+) -> Page:
+    """The leaderboard of the runs at these paths, run folders or folders with runs in them; asks no model.
+
+    `public` names sets whose rows anybody can have, `compute` what went into each model. Raises RunUnreadable where a
+    path holds no run, UsageError for an unknown rule set.
+    """
+    results, unreadable = scored_runs(paths, rules, verdicts)
+    tables = boards(results, frozenset(public))
+    scalings = None if compute is None else [_scaling(table, compute) for table in tables]
+    return Page(tables, gaps(tables), scalings, unreadable)
+
+
+def scored_runs(paths: Iterable[Path], rules: str, verdicts: str | None) -> tuple[list[Result], dict[Path, str]]:
+    """Every run at these paths, and why those that lie in a folder and cannot be read cannot."""
+    results: dict[Path, Result] = {}
+    unreadable = {}
+    for path in paths:
+        inside = [path] if RunFolder(path).exists else list(runs_below(path))
+        if not inside:
+            raise RunUnreadable(f"{path} holds no run. Give run folders, or a folder with run folders in it.")
+        for folder in inside:
+            if folder.resolve() in results:
+                continue
+            try:
+                results[folder.resolve()] = score(folder, rules, verdicts, judges=False)
+            except (RunError, UnknownVerdicts) as error:
+                if folder == path:
+                    raise
+                unreadable[folder] = str(error)
+    return list(results.values()), unreadable
+
+
+def _scaling(board: Board, compute: Mapping[str, Compute]) -> ScalingShown:
+    return scaling([row.result for row in board.ranked], compute, np.random.default_rng(0))
+
+
 def as_csv(page: Page) -> str:
     """One row a run, all tables one below the other; ranks hold inside one `table` only."""
     text = io.StringIO()
@@ -107,8 +153,8 @@ def as_json(page: Page) -> str:
 def board_data(page: Page) -> BoardData:
     """What `maskbench leaderboard --format json` prints."""
     tables = [_table(board) for board in page.tables]
-    for table, scaling in zip(tables, page.scalings or (), strict=page.scalings is not None):
-        table.scaling = scaling
+    for table, own in zip(tables, page.scalings or (), strict=page.scalings is not None):
+        table.scaling = own
     return BoardData(1, tables, list(page.gaps), [Unreadable(str(path), why) for path, why in page.unreadable.items()])
 
 
