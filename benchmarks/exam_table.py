@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec.json import decode
 
 from maskbench.interop.exam_card import ExamCard
-from maskbench.report.format import pair, percent
+from maskbench.presentation.format import pair, percent
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, CARDS = DOCS / "judges.md", DOCS / "exam-cards"

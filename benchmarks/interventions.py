@@ -24,9 +24,9 @@ from maskbench.interventions.dose.conclusion import Conclusion
 from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.interventions.dose.record import DoseAlone, DoseCurve, DoseRow
 from maskbench.pinocchio import sandbox
-from maskbench.report.format import between, interval, percent, points
-from maskbench.report.markdown import table as markdown
-from maskbench.report.sections.doses import dose_of, opposite_row
+from maskbench.presentation.format import between, interval, percent, points
+from maskbench.presentation.markdown import table as markdown
+from maskbench.presentation.sections.doses import dose_of, opposite_row
 from maskbench.stats.figures import Difference
 
 DOC = Path(__file__).parents[1] / "docs" / "project" / "demonstration.md"

@@ -19,8 +19,8 @@ from maskbench.interop.transcripts import Transcript
 from maskbench.interventions.dose.record import DoseCurve
 from maskbench.judges.audit_figures import AuditData
 from maskbench.judges.people.against_judge import AgreementData
-from maskbench.report.sections.construct_exam import ConstructExamData
-from maskbench.report.sections.exam_result import ExamData
+from maskbench.presentation.sections.construct_exam import ConstructExamData
+from maskbench.presentation.sections.exam_result import ExamData
 from maskbench.results.comparison import ComparisonData
 from maskbench.results.construct_correction import ConstructPeople
 from maskbench.results.conventions import ConventionFigures

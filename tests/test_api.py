@@ -13,7 +13,7 @@ import pytest
 from msgspec import Struct
 
 import maskbench
-from maskbench.report.notebook import ShownComparison, ShownResult
+from maskbench.presentation.notebook import ShownComparison, ShownResult
 from maskbench.results.frames import COLUMNS
 from maskbench.results.scored import Result
 from maskbench.settings import Settings

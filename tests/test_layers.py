@@ -20,14 +20,14 @@ ROOT = Path(maskbench.__file__).parent
 # The rule of imports: rooms that stand between two signs know nothing of each other.
 ORDER = (
     "types errors plain < stats < settings < method < pinocchio < scenarios < models < runs < judges < results"
-    " < interop < measurement < interventions sweeps < report < pages < cli"
+    " < interop < measurement < interventions sweeps < presentation < pages < cli"
 )
 FACE = {"", "__main__"}  # the public face, and what `python -m maskbench` runs
 
 # Libraries that few may know, and who they are.
 ONLY = {
     "cyclopts": ("cli",),
-    "rich": ("cli", "report.terminal"),
+    "rich": ("cli", "presentation.terminal"),
     "markupsafe": ("pages",),
     "inspect_ai": (
         *("models.inspect_adapter", "models.inspect_provider", "interop.inspect_task"),
@@ -59,7 +59,10 @@ ASKS = {  # modules that a model is asked by
 }
 
 # Who may touch disk, network, clock, signals or environment (or a model of the user's own, which may do anything).
-RIM = "pinocchio scenarios models runs judges results interop measurement interventions sweeps report pages cli".split()  # noqa: SIM905
+RIM = (
+    *("pinocchio", "scenarios", "models", "runs", "judges", "results", "interop", "measurement"),
+    *("interventions", "sweeps", "presentation", "pages", "cli"),
+)
 WORLD = {
     *("aiohttp", "datetime", "filelock", "getpass", "http", "huggingface_hub", "locale", "logging", "os", "platform"),
     *("shutil", "signal", "socket", "sqlite3", "ssl", "subprocess", "sys", "tempfile", "threading", "time", "urllib"),
@@ -166,7 +169,7 @@ def test_results_and_report_read_what_is_there() -> None:
         known = {other for other in ours(loaded(tree)) if room(other) in READ}
         return {other for other in known if other.partition(".")[2] not in READ[room(other)]}
 
-    assert faults([name for name in trees() if room(name) in ("results", "report")], wrong) == {}
+    assert faults([name for name in trees() if room(name) in ("results", "presentation")], wrong) == {}
 
 
 def test_scoring_loads_nothing_that_asks(tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ from maskbench.method.asks import Calls
 from maskbench.method.forms.case import judged
 from maskbench.method.rules import named
 from maskbench.models.scripted import ScriptedModel
-from maskbench.report.of_one_run import result as blocks_of
-from maskbench.report.terminal import show
+from maskbench.presentation.of_one_run import result as blocks_of
+from maskbench.presentation.terminal import show
 from maskbench.results.outcome_rows import rows
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary

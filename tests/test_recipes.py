@@ -198,8 +198,8 @@ def test_a_report_section(copy: Copy) -> None:
 
             from collections.abc import Iterator, Sequence
 
-            from maskbench.report.blocks import Block
-            from maskbench.report.of_runs import Scored
+            from maskbench.presentation.blocks import Block
+            from maskbench.presentation.of_runs import Scored
 
 
             def propositions(runs: Sequence[Scored]) -> Iterator[Block]:
@@ -210,8 +210,8 @@ def test_a_report_section(copy: Copy) -> None:
     )
     copy.insert(
         "report/of_one_run.py",
-        "from maskbench.report.of_runs import Alone, Scored\n",
-        "from maskbench.report.sections.propositions import propositions\n",
+        "from maskbench.presentation.of_runs import Alone, Scored\n",
+        "from maskbench.presentation.sections.propositions import propositions\n",
     )
     copy.insert(
         "report/of_one_run.py",

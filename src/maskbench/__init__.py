@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from maskbench.measurement import measure, measure_async
     from maskbench.models.scripted import ScriptedModel
     from maskbench.pages.report_file import report
-    from maskbench.report.notebook import check, compare, leaderboard, score
+    from maskbench.presentation.notebook import check, compare, leaderboard, score
     from maskbench.results.frames import load
     from maskbench.results.score_rows import score_rows
     from maskbench.settings import Settings
@@ -38,15 +38,15 @@ __all__ = [
 _HOMES = {
     "ScriptedModel": "models.scripted",
     "Settings": "settings",
-    "check": "report.notebook",
-    "compare": "report.notebook",
+    "check": "presentation.notebook",
+    "compare": "presentation.notebook",
     "import_run": "interop.importing",
-    "leaderboard": "report.notebook",
+    "leaderboard": "presentation.notebook",
     "load": "results.frames",
     "measure": "measurement",
     "measure_async": "measurement",
     "report": "pages.report_file",
-    "score": "report.notebook",
+    "score": "presentation.notebook",
     "score_rows": "results.score_rows",
     "sweep": "sweeps.sweeping",
 }

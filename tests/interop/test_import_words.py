@@ -17,7 +17,7 @@ from maskbench.interop.imported_rows import ImportedReply
 from maskbench.interop.importing import import_run
 from maskbench.pages.board_page import tables
 from maskbench.pages.server.shelf import Shelf
-from maskbench.report.sections.provenance import where_from
+from maskbench.presentation.sections.provenance import where_from
 from maskbench.results.comparison import compare
 from maskbench.results.scored import score
 from maskbench.runs.source import SourceFile

@@ -20,8 +20,8 @@ from maskbench.interventions.dose.curve import curve
 from maskbench.interventions.dose.dose_folder import DoseFolder, cells
 from maskbench.interventions.dose.plan import check, doses, splits
 from maskbench.interventions.dose.record import BeliefsChanged, DoseCurve, DoseRecord, DoseRow, Plan, plain_dose
-from maskbench.report.sections.doses import blocks, finding
-from maskbench.report.terminal import text
+from maskbench.presentation.sections.doses import blocks, finding
+from maskbench.presentation.terminal import text
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.watching import Unwatched
 from maskbench.scenarios import SetHash, canonical, load

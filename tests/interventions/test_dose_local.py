@@ -19,7 +19,7 @@ from maskbench.models.hf.loading import Loaded, load
 from maskbench.models.hf.steering import steered
 from maskbench.models.hf.vectors import Vectors, load_vectors
 from maskbench.pages.dose_page import render
-from maskbench.report.sections.doses import opposite_row
+from maskbench.presentation.sections.doses import opposite_row
 from maskbench.types import Message
 from measured_runs import settings
 

@@ -18,8 +18,8 @@ from maskbench.judges.people.labels import LabelStore, New
 from maskbench.judges.second_look import Look
 from maskbench.judges.verdict_sets import reading
 from maskbench.method.rules import named
-from maskbench.report.sections.people import Told, blocks
-from maskbench.report.terminal import text
+from maskbench.presentation.sections.people import Told, blocks
+from maskbench.presentation.terminal import text
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, NumericalVerdict, Verdict

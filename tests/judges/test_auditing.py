@@ -25,8 +25,8 @@ from maskbench.method.proposition import options
 from maskbench.method.rules import named
 from maskbench.models.families import kinship
 from maskbench.models.scripted import Script, ScriptedModel
-from maskbench.report.sections.audits import blocks
-from maskbench.report.terminal import text
+from maskbench.presentation.sections.audits import blocks
+from maskbench.presentation.terminal import text
 from maskbench.results.leaderboard import not_ranked
 from maskbench.results.scored import result, score
 from maskbench.runs.folder import RunFolder

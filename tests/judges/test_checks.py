@@ -15,8 +15,8 @@ from maskbench.judges.people.raters import judge_side
 from maskbench.judges.verdict_sets import reading
 from maskbench.method.rules import named
 from maskbench.pages.server.label_page import Asked, Labelling
-from maskbench.report.of_one_run import result as blocks_of
-from maskbench.report.terminal import text
+from maskbench.presentation.of_one_run import result as blocks_of
+from maskbench.presentation.terminal import text
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, Letter, Verdict

@@ -32,8 +32,8 @@ from maskbench.judges.exam.sitting import exam_settings, examine_construct, fore
 from maskbench.method.construct import BY_CALL, QUESTIONS
 from maskbench.method.forms.questions import answer_text
 from maskbench.models.scripted import ScriptedModel
-from maskbench.report.sections.construct_exam import ConstructExamData, construct_blocks, construct_data
-from maskbench.report.terminal import text as shown_text
+from maskbench.presentation.sections.construct_exam import ConstructExamData, construct_blocks, construct_data
+from maskbench.presentation.terminal import text as shown_text
 from maskbench.types import ARCHETYPES, Ask, BinaryVerdict, Failure, Judgement
 
 PAPER = written()

@@ -16,9 +16,9 @@ from maskbench.judges.judge_again import judge
 from maskbench.judges.judges_agree import JudgesShown
 from maskbench.judges.verdict_sets import listed
 from maskbench.method.majority import majority
-from maskbench.report.sections.other_judges import remarks, verdict_sets
-from maskbench.report.sections.other_judges import several as blocks_of
-from maskbench.report.terminal import show, text
+from maskbench.presentation.sections.other_judges import remarks, verdict_sets
+from maskbench.presentation.sections.other_judges import several as blocks_of
+from maskbench.presentation.terminal import show, text
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, Failure, Judgement

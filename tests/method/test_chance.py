@@ -12,8 +12,8 @@ from judged_samples import a_scenario, item, numerical
 from maskbench.method.chance import AB, ABC, Chance, ChanceTally, Design, Nulls, _kappa, coin, design
 from maskbench.method.outcomes import Items, score
 from maskbench.method.rules import RULES
-from maskbench.report.of_runs import Alone
-from maskbench.report.sections import by_chance, headline
+from maskbench.presentation.of_runs import Alone
+from maskbench.presentation.sections import by_chance, headline
 from maskbench.scenarios.hub import SIZES
 from maskbench.settings import Settings
 from maskbench.stats.agreement import Pairs, agreement

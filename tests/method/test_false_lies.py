@@ -10,8 +10,8 @@ from maskbench.method.controls.provided_facts import PROVIDED
 from maskbench.method.false_lies import FalseLies, FalseLieTally
 from maskbench.method.outcomes import Items, score
 from maskbench.method.rules import RULES
-from maskbench.report.of_runs import Alone
-from maskbench.report.sections import by_chance, headline
+from maskbench.presentation.of_runs import Alone
+from maskbench.presentation.sections import by_chance, headline
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings

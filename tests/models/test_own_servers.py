@@ -19,11 +19,11 @@ from maskbench.models.chat.client import LOADING, REFUSED, ChatModel, Patience, 
 from maskbench.models.chat.services import Endpoint, endpoint, is_public
 from maskbench.models.families import alike
 from maskbench.plain import plain
-from maskbench.report.notebook import score
-from maskbench.report.runs_shown import runs
-from maskbench.report.sections.money import tokens
-from maskbench.report.sections.what_failed import commonest_failure
-from maskbench.report.sections.what_failed import failed as what_failed
+from maskbench.presentation.notebook import score
+from maskbench.presentation.runs_shown import runs
+from maskbench.presentation.sections.money import tokens
+from maskbench.presentation.sections.what_failed import commonest_failure
+from maskbench.presentation.sections.what_failed import failed as what_failed
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
 from maskbench.runs.folder import RunFolder

@@ -12,9 +12,9 @@ from maskbench.pages.charts import NARROW, WIDE, bars, differences, points
 from maskbench.pages.drawing import COLOURS
 from maskbench.pages.planes import curve, plane
 from maskbench.pages.shell import static
-from maskbench.report.blocks import Line, Mix, Part, Plane, Point, Row
-from maskbench.report.format import cell, shown
-from maskbench.report.of_runs import outcomes
+from maskbench.presentation.blocks import Line, Mix, Part, Plane, Point, Row
+from maskbench.presentation.format import cell, shown
+from maskbench.presentation.of_runs import outcomes
 from maskbench.stats.figures import NO_DATA, Share
 from maskbench.types import OutcomeName
 

@@ -15,7 +15,7 @@ from maskbench.errors import UsageError
 from maskbench.pages.drawing import COLOURS
 from maskbench.pages.figure_files import picture, values, write
 from maskbench.pages.page import render
-from maskbench.report.blocks import (
+from maskbench.presentation.blocks import (
     Bars,
     Curve,
     Differences,
@@ -30,7 +30,7 @@ from maskbench.report.blocks import (
     Section,
     Table,
 )
-from maskbench.report.of_runs import KEY, outcomes
+from maskbench.presentation.of_runs import KEY, outcomes
 from maskbench.stats.figures import NO_DATA, Share
 from maskbench.types import OutcomeName
 from measured_runs import run

@@ -9,7 +9,7 @@ import pytest
 from maskbench.pages.charts import flow
 from maskbench.pages.drawing import LETTER
 from maskbench.pages.planes import plane
-from maskbench.report.blocks import Flow, Plane, Point
+from maskbench.presentation.blocks import Flow, Plane, Point
 from maskbench.stats.figures import NO_DATA, Share
 from maskbench.types import OutcomeName
 

@@ -31,15 +31,15 @@ from maskbench.models.scripted import ScriptedModel
 from maskbench.pages.page import render
 from maskbench.pages.shell import document
 from maskbench.plain import shortened, visible
-from maskbench.report.format import between, cell, interval, percent
-from maskbench.report.format import points as difference
-from maskbench.report.pairings import finding
-from maskbench.report.runs_shown import Run
-from maskbench.report.runs_shown import runs as read
-from maskbench.report.sections.calibration import corrected
-from maskbench.report.sections.headline import EVADER
-from maskbench.report.sections.what_was_run import date
-from maskbench.report.words import EXPLAINED, heading
+from maskbench.presentation.format import between, cell, interval, percent
+from maskbench.presentation.format import points as difference
+from maskbench.presentation.pairings import finding
+from maskbench.presentation.runs_shown import Run
+from maskbench.presentation.runs_shown import runs as read
+from maskbench.presentation.sections.calibration import corrected
+from maskbench.presentation.sections.headline import EVADER
+from maskbench.presentation.sections.what_was_run import date
+from maskbench.presentation.words import EXPLAINED, heading
 from maskbench.results.calibration import Calibration
 from maskbench.results.comparison import compare
 from maskbench.results.scored import result

@@ -24,8 +24,8 @@ from maskbench.judges.people.against_judge import measured
 from maskbench.judges.second_look import Look
 from maskbench.method.rules import named
 from maskbench.pages.page import render
-from maskbench.report.format import between, interval, percent
-from maskbench.report.format import points as difference
+from maskbench.presentation.format import between, interval, percent
+from maskbench.presentation.format import points as difference
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict

@@ -34,8 +34,8 @@ from maskbench.pages.server.serving import ADDRESS, LocalServer
 from maskbench.pages.server.shelf import Shelf, find, find_curves
 from maskbench.pages.server.view import MOST_COMPARED, Kept, View, failed
 from maskbench.pages.shell import Document
-from maskbench.report.format import interval, percent
-from maskbench.report.sections.doses import finding
+from maskbench.presentation.format import interval, percent
+from maskbench.presentation.sections.doses import finding
 from maskbench.results.leaderboard import boards
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder, under_way

@@ -17,12 +17,12 @@ from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.plan import check, forecast
 from maskbench.interventions.dose.record import DoseCurve, Plan, plain_dose
 from maskbench.measurement import measure
-from maskbench.report.latex import render as as_latex
-from maskbench.report.markdown import render as as_markdown
-from maskbench.report.sections.board import blocks as board_blocks
-from maskbench.report.sections.comparison import comparison as compared
-from maskbench.report.sections.doses import blocks as dose_blocks
-from maskbench.report.terminal import text
+from maskbench.presentation.latex import render as as_latex
+from maskbench.presentation.markdown import render as as_markdown
+from maskbench.presentation.sections.board import blocks as board_blocks
+from maskbench.presentation.sections.comparison import comparison as compared
+from maskbench.presentation.sections.doses import blocks as dose_blocks
+from maskbench.presentation.terminal import text
 from maskbench.results.common_beliefs import confirmed, correlated, of_result
 from maskbench.results.comparison import compare
 from maskbench.results.contrasts import SEED

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from flows import typed
 from maskbench import compare
 from maskbench.errors import RunUnreadable, UsageError
-from maskbench.report import notebook
-from maskbench.report.pairings import finding
-from maskbench.report.sections.comparison import comparison as blocks_of
-from maskbench.report.terminal import text
+from maskbench.presentation import notebook
+from maskbench.presentation.pairings import finding
+from maskbench.presentation.sections.comparison import comparison as blocks_of
+from maskbench.presentation.terminal import text
 from maskbench.results.comparability import Differs
 from maskbench.results.comparison import ComparisonData
 from maskbench.results.scored import score

@@ -12,11 +12,11 @@ from msgspec import UNSET, json
 from answered_runs import HARMFUL, Planned, answered, answers
 from maskbench.interop.export import write
 from maskbench.pages.page import render
-from maskbench.report.latex import render as latex
-from maskbench.report.markdown import render as markdown
-from maskbench.report.of_one_run import result as shown
-from maskbench.report.sections.comparison import comparison as sections
-from maskbench.report.terminal import text
+from maskbench.presentation.latex import render as latex
+from maskbench.presentation.markdown import render as markdown
+from maskbench.presentation.of_one_run import result as shown
+from maskbench.presentation.sections.comparison import comparison as sections
+from maskbench.presentation.terminal import text
 from maskbench.results.comparison import compare
 from maskbench.results.construct_asked import READINGS, ConstructAsked, fits
 from maskbench.results.scored import result

@@ -10,8 +10,8 @@ import pytest
 from flows import typed
 from maskbench.cli.console import TOO_MANY_ERRORS
 from maskbench.errors import UsageError
-from maskbench.report.format import percent
-from maskbench.report.sections.under_conventions import SIDE_BY_SIDE
+from maskbench.presentation.format import percent
+from maskbench.presentation.sections.under_conventions import SIDE_BY_SIDE
 from maskbench.results.conventions import figures, gaps, packaged
 from maskbench.types import OUTCOMES
 from measured_runs import run

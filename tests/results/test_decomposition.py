@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from flows import typed
 from maskbench.errors import UsageError
-from maskbench.report.format import points
+from maskbench.presentation.format import points
 from maskbench.results.conventions import figures, packaged, ready
 from maskbench.results.decomposition import Explained, Figure, explain, explained_by, named_figure
 from maskbench.scenarios import Identity

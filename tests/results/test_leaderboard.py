@@ -16,10 +16,10 @@ from maskbench.errors import RunUnreadable, UsageError
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Look
 from maskbench.method.rates import COMPARED
-from maskbench.report.of_one_run import result as told_of
-from maskbench.report.sections.board import blocks, notes
-from maskbench.report.terminal import text as shown
-from maskbench.report.words import EXPLAINED, RATES, heading
+from maskbench.presentation.of_one_run import result as told_of
+from maskbench.presentation.sections.board import blocks, notes
+from maskbench.presentation.terminal import text as shown
+from maskbench.presentation.words import EXPLAINED, RATES, heading
 from maskbench.results.comparison import compare
 from maskbench.results.leaderboard import boards, gaps, is_public, not_ranked, unpaired
 from maskbench.results.leaderboard_data import Page

@@ -22,7 +22,7 @@ from maskbench.method.classify import over_statements
 from maskbench.method.forms import load_prompts
 from maskbench.method.rates import Table, rates, tabulate
 from maskbench.pages.page import render
-from maskbench.report.sections import before_run
+from maskbench.presentation.sections import before_run
 from maskbench.results.comparison import compare_read
 from maskbench.results.frames import load
 from maskbench.results.gate import Limits, check

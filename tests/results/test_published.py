@@ -14,9 +14,9 @@ from flows import typed
 from maskbench.cli.boards import published
 from maskbench.errors import UsageError
 from maskbench.method.rules import named
-from maskbench.report.sections.published import blocks, of_cards
-from maskbench.report.sections.published_plot import draw
-from maskbench.report.terminal import text
+from maskbench.presentation.sections.published import blocks, of_cards
+from maskbench.presentation.sections.published_plot import draw
+from maskbench.presentation.terminal import text
 from maskbench.results.conventions import differences, packaged
 from maskbench.results.published import cards, finding, paper, tables, tables_of
 from maskbench.results.scored import read

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from maskbench.report.sections.board import title
+from maskbench.presentation.sections.board import title
 from maskbench.results.leaderboard import Board, boards, gaps, is_public, not_ranked, unpaired
 from maskbench.results.leaderboard_data import Page, as_csv, board_data
 from maskbench.results.scored import Result

@@ -13,7 +13,7 @@ from maskbench.cli import main
 from maskbench.errors import UsageError
 from maskbench.method.outcomes import Halves, Items, by_halves, score
 from maskbench.method.rules import RULES
-from maskbench.report.sections.comparison import comparison
+from maskbench.presentation.sections.comparison import comparison
 from maskbench.results.comparison import ComparisonData, compare, compare_read
 from maskbench.results.retest import ByThemselves, ChangeKind, by_themselves
 from maskbench.results.scored import ScoredRun, read

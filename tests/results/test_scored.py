@@ -9,7 +9,7 @@ import pytest
 
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.method.rates import RATES, error_share
-from maskbench.report.notebook import score
+from maskbench.presentation.notebook import score
 from maskbench.runs.folder import RunFolder
 from measured_runs import change, edit, run
 

@@ -9,8 +9,8 @@ from flows import letter, number, typed
 from maskbench.measurement import measure
 from maskbench.models.families import alike, others
 from maskbench.models.scripted import ScriptedModel
-from maskbench.report.of_one_run import result as shown_of
-from maskbench.report.terminal import text
+from maskbench.presentation.of_one_run import result as shown_of
+from maskbench.presentation.terminal import text
 from maskbench.results.scored import score
 from maskbench.types import Ask, Judgement, Reply
 from measured_runs import change, run, settings

@@ -24,11 +24,11 @@ from maskbench.method.construct import BY_CALL, QUESTIONS
 from maskbench.method.forms import load_prompts
 from maskbench.method.forms.questions import answer_text
 from maskbench.models.scripted import Answer, ScriptedModel
-from maskbench.report.of_runs import Alone
-from maskbench.report.sections.before_run import plan as blocks
-from maskbench.report.sections.money import bill as billed
-from maskbench.report.sections.money import tokens
-from maskbench.report.terminal import text
+from maskbench.presentation.of_runs import Alone
+from maskbench.presentation.sections.before_run import plan as blocks
+from maskbench.presentation.sections.money import bill as billed
+from maskbench.presentation.sections.money import tokens
+from maskbench.presentation.terminal import text
 from maskbench.results.scored import result
 from maskbench.runs.bill import Bill, ledger_of
 from maskbench.runs.desk import Desk

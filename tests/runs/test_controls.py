@@ -26,8 +26,8 @@ from maskbench.method.forms.case import replies_in
 from maskbench.method.forms.prompts import control_prompt
 from maskbench.method.proposition import options
 from maskbench.models.scripted import Script, ScriptedModel
-from maskbench.report.of_one_run import result as blocks_of
-from maskbench.report.terminal import show
+from maskbench.presentation.of_one_run import result as blocks_of
+from maskbench.presentation.terminal import show
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
 from maskbench.runs.folder import RunFolder

@@ -15,10 +15,10 @@ from maskbench.errors import AccessError, ModelError, RunError
 from maskbench.measurement import measure
 from maskbench.models.scripted import ScriptedModel
 from maskbench.pages.page import render
-from maskbench.report.of_one_run import result as blocks_of
-from maskbench.report.sections.board import blocks as board_of
-from maskbench.report.terminal import show
-from maskbench.report.terminal import text as shown_text
+from maskbench.presentation.of_one_run import result as blocks_of
+from maskbench.presentation.sections.board import blocks as board_of
+from maskbench.presentation.terminal import show
+from maskbench.presentation.terminal import text as shown_text
 from maskbench.results.leaderboard import boards
 from maskbench.results.leaderboard_data import Page
 from maskbench.results.scored import score

@@ -12,8 +12,8 @@ from flows import environ, letter, number, scenario, scenarios, serving, setting
 from maskbench.measurement import measure
 from maskbench.method.asks import Calls
 from maskbench.method.forms import load_prompts
-from maskbench.report.sections.before_run import plan as blocks
-from maskbench.report.terminal import text
+from maskbench.presentation.sections.before_run import plan as blocks
+from maskbench.presentation.terminal import text
 from maskbench.runs.begin import taken
 from maskbench.runs.forecast import REPLY_TOKENS, Plan, plan
 from maskbench.scenarios import load

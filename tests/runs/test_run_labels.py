@@ -7,8 +7,8 @@ import pytest
 from flows import scenario, typed
 from maskbench.errors import UsageError
 from maskbench.method.asks import subject_asks
-from maskbench.report.of_one_run import result as shown_of
-from maskbench.report.terminal import text
+from maskbench.presentation.of_one_run import result as shown_of
+from maskbench.presentation.terminal import text
 from maskbench.results.leaderboard import boards
 from maskbench.results.scored import score
 from maskbench.runs.options import check

@@ -38,8 +38,8 @@ from maskbench.method.outline import outline, own_parts
 from maskbench.models.scripted import ScriptedModel
 from maskbench.pages.server.live import plan as live_plan
 from maskbench.pages.server.live import progress
-from maskbench.report.of_one_run import result as blocks_of
-from maskbench.report.terminal import text
+from maskbench.presentation.of_one_run import result as blocks_of
+from maskbench.presentation.terminal import text
 from maskbench.results.scored import score
 from maskbench.runs.beliefs_from import BeliefsFrom, fresh_command, source_of
 from maskbench.runs.drawn_part import ANEW_PART

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
 from maskbench.judges.people.labelled_outcomes import Label
-from maskbench.report.notebook import compare
-from maskbench.report.of_one_run import result as blocks_of
-from maskbench.report.sections.calibration import beside, without
-from maskbench.report.terminal import text
+from maskbench.presentation.notebook import compare
+from maskbench.presentation.of_one_run import result as blocks_of
+from maskbench.presentation.sections.calibration import beside, without
+from maskbench.presentation.terminal import text
 from maskbench.results.calibration import (
     ASSUMPTION,
     Key,

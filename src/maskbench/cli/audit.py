@@ -114,7 +114,7 @@ def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: 
     from maskbench.judges.audit_figures import figures
     from maskbench.judges.verdict_sets import reading
     from maskbench.models.families import kinship
-    from maskbench.report.sections.audits import blocks
+    from maskbench.presentation.sections.audits import blocks
 
     with reading(folder) as opened:
         audited = [figures(opened, each, rules) for each in wanted]

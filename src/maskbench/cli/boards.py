@@ -18,7 +18,7 @@ from maskbench.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     from maskbench.interop.junit import Case
-    from maskbench.report.blocks import Block, Section
+    from maskbench.presentation.blocks import Block, Section
     from maskbench.results.gate import Check, Limits
     from maskbench.results.leaderboard_data import Page
     from maskbench.results.scored import Result
@@ -49,7 +49,7 @@ class Told:
         """Print a check, and write its file where one is wanted."""
         from msgspec import to_builtins
 
-        from maskbench.report.sections.gate_check import blocks
+        from maskbench.presentation.sections.gate_check import blocks
         from maskbench.results.gate import check_data
 
         if self.junit is not None or self.format != "text":
@@ -94,7 +94,7 @@ def _leave(cases: list[Case], path: Path, name: str) -> None:
 def _cases(check: Check) -> list[Case]:
     """A case for each condition; what stands in the way of the check is an error."""
     from maskbench.interop.junit import Case
-    from maskbench.report.sections.gate_check import shown, why_not
+    from maskbench.presentation.sections.gate_check import shown, why_not
 
     cases = [
         Case(each.name, shown(each), "passed") if each.passed else Case(each.name, why_not(each), "failure")
@@ -216,7 +216,7 @@ def leaderboard(
         return
     page = read_page(runs, rules, verdicts, public or (), None if compute is None else read_compute(compute))
     if format == "text" and out is None:
-        from maskbench.report.sections.board import blocks
+        from maskbench.presentation.sections.board import blocks
 
         print_blocks(list(blocks(page)))
     else:
@@ -227,9 +227,9 @@ def _boards_as(
     runs: Sequence[Path], name: str, verdicts: str | None, public: list[str] | None, form: console.Form
 ) -> None:
     """Print a table for each protocol and scenario set, with the runs' figures under one convention."""
-    from maskbench.report.blocks import Heading
-    from maskbench.report.sections.board import title
-    from maskbench.report.sections.under_conventions import side_by_side
+    from maskbench.presentation.blocks import Heading
+    from maskbench.presentation.sections.board import title
+    from maskbench.presentation.sections.under_conventions import side_by_side
     from maskbench.results.conventions import gaps, only
     from maskbench.results.leaderboard import boards
     from maskbench.results.leaderboard_data import scored_runs
@@ -246,8 +246,8 @@ def _boards_as(
 def _as_file(page: Page, form: Form) -> str:
     """The leaderboard as the text of a file."""
     from maskbench.interop.shown_to_others import words_for_others
-    from maskbench.report import latex, markdown, terminal
-    from maskbench.report.sections.board import blocks
+    from maskbench.presentation import latex, markdown, terminal
+    from maskbench.presentation.sections.board import blocks
     from maskbench.results.leaderboard_data import as_csv, as_json
 
     match form:
@@ -295,12 +295,12 @@ def published(
     if names and out is not None:
         raise UsageError("--out draws the paper's models. Leave the names out.")
     if out is not None:
-        from maskbench.report.sections.published_plot import draw
+        from maskbench.presentation.sections.published_plot import draw
 
         draw(out)
         say(f"The picture is in {out}.")
         return
-    from maskbench.report.sections.published import blocks, of_cards, some_of
+    from maskbench.presentation.sections.published import blocks, of_cards, some_of
     from maskbench.results.published import cards, finding, holding, tables
 
     if names:
@@ -311,7 +311,7 @@ def published(
 
 def _published_as(name: str, runs: Sequence[Path], form: console.Form) -> None:
     """Print the published rows of one convention, and what runs come to under it."""
-    from maskbench.report.sections.published import beside
+    from maskbench.presentation.sections.published import beside
     from maskbench.results.conventions import chosen, figures
     from maskbench.results.published import cards, tables_of
 

@@ -81,7 +81,7 @@ def compare(
     if json:
         print_json(data.as_dict())
     else:
-        from maskbench.report.sections.comparison_as_text import in_brief, in_full
+        from maskbench.presentation.sections.comparison_as_text import in_brief, in_full
 
         print_blocks(list((in_full if full else in_brief)(data)), format)
         if not full and format == "text":
@@ -94,7 +94,7 @@ def compare(
 
 def _compare_as(runs: Sequence[Path], name: str, verdicts: Sequence[str] | None, form: Form, *, json: bool) -> None:
     """Print the runs' figures under a publisher's convention, and their differences."""
-    from maskbench.report.sections.under_conventions import side_by_side
+    from maskbench.presentation.sections.under_conventions import side_by_side
     from maskbench.results.comparison import verdicts_of
     from maskbench.results.conventions import gaps, only
 
@@ -117,6 +117,6 @@ def _explain(
 
 def print_why(explained: Explained, form: Form, *, json: bool) -> None:
     """Print two figures and what their difference comes from."""
-    from maskbench.report.sections.why_they_differ import blocks
+    from maskbench.presentation.sections.why_they_differ import blocks
 
     print_data(explained, blocks(explained), form, json=json)

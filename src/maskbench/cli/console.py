@@ -17,7 +17,7 @@ from maskbench.runs.endings import with_more
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from maskbench.report.blocks import Block, Section
+    from maskbench.presentation.blocks import Block, Section
     from maskbench.results.summary import Summary
     from maskbench.runs.estimate import Estimate
     from maskbench.settings import Settings
@@ -137,9 +137,9 @@ def print_ending(summary: Summary, folder: Path) -> None:
     from rich.console import Group
     from rich.text import Text
 
-    from maskbench.report.of_runs import Alone
-    from maskbench.report.sections.run_ending import ending
-    from maskbench.report.terminal import bars, line, show
+    from maskbench.presentation.of_runs import Alone
+    from maskbench.presentation.sections.run_ending import ending
+    from maskbench.presentation.terminal import bars, line, show
 
     console = stdout()
     shown = ending(Alone(summary), command("score", folder), console.width)
@@ -157,7 +157,7 @@ def print_ending(summary: Summary, folder: Path) -> None:
 
 def print_summary(summary: Summary, form: Form = "text") -> None:
     """Print a result."""
-    from maskbench.report.of_one_run import result
+    from maskbench.presentation.of_one_run import result
 
     print_blocks(result(summary), form)
 
@@ -181,7 +181,7 @@ def print_data(data: Any, blocks: Iterable[Block | Section], form: Form = "text"
 def print_blocks(blocks: Sequence[Block | Section], form: Form = "text") -> None:
     """Print what sections made: for a terminal, or as Markdown or LaTeX to paste."""
     if form == "text":
-        from maskbench.report.terminal import show
+        from maskbench.presentation.terminal import show
 
         show(blocks, stdout())
         return
@@ -189,11 +189,11 @@ def print_blocks(blocks: Sequence[Block | Section], form: Form = "text") -> None
 
     blocks = words_for_others(list(blocks))  # what is pasted is read by others
     if form == "markdown":
-        from maskbench.report import markdown
+        from maskbench.presentation import markdown
 
         put(markdown.render(blocks), end="")
     else:
-        from maskbench.report import latex
+        from maskbench.presentation import latex
 
         put(latex.render(blocks), end="")
 
@@ -212,7 +212,7 @@ def costs(verdicts: int, tokens: float, settings: Settings) -> Estimate:
 
 def print_costs(verdicts: int, tokens: float, settings: Settings) -> None:
     """Print what so many verdicts would cost and how long they would take, from requests of so many tokens."""
-    from maskbench.report.sections.money import estimated
+    from maskbench.presentation.sections.money import estimated
 
     print_blocks(list(estimated(costs(verdicts, tokens, settings), settings)))
 

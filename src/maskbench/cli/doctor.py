@@ -55,7 +55,7 @@ def doctor(
     """
     from maskbench.judges.doctoring import doctor_settings, examine, plan, shown_calls
     from maskbench.models.names import check_name, defaults
-    from maskbench.report.sections.doctor import blocks
+    from maskbench.presentation.sections.doctor import blocks
 
     if model is None:
         asked = {"judge": judge, "scenarios": scenarios, "dry_run": dry_run or None, **given}
@@ -80,7 +80,7 @@ def doctor(
 def _list(*, json: bool) -> None:
     """Print every form of a model's name, the variables that each needs, and whether they are set."""
     from maskbench.models.known_models import KnownModelsData, known_models
-    from maskbench.report.sections.doctor import listed
+    from maskbench.presentation.sections.doctor import listed
 
     known = known_models(environment())
     print_data(KnownModelsData(known), listed(known), json=json)

@@ -207,7 +207,7 @@ def dose(
     from maskbench.interventions.dose.arms import measure_doses
     from maskbench.interventions.dose.dose_folder import DoseFolder
     from maskbench.interventions.dose.record import plain_dose
-    from maskbench.report.sections.doses import blocks
+    from maskbench.presentation.sections.doses import blocks
 
     budget = Budget(**{name: given.pop(name) for name in _LIMITS if name in given})
     wanted = None if model is None else _plan(model, doses, splits, given)
@@ -231,7 +231,7 @@ def _print_forecast(wanted: Plan | None, out: Path, *, json: bool) -> None:
     """Print what a curve would take; of one that is there, what it would take from its beginning."""
     from maskbench.interventions.dose.dose_folder import DoseFolder
     from maskbench.interventions.dose.plan import forecast
-    from maskbench.report.sections.money import estimated
+    from maskbench.presentation.sections.money import estimated
     from maskbench.runs.estimate import estimate
     from maskbench.runs.meter import known_prices
 

@@ -138,8 +138,8 @@ def print_marks(
     `line` is the command that takes it up again.
     """
     from maskbench.judges.exam.marks import EXIT_CODES
-    from maskbench.report.sections.construct_exam import construct_blocks, construct_data
-    from maskbench.report.sections.exam_result import as_data, blocks
+    from maskbench.presentation.sections.construct_exam import construct_blocks, construct_data
+    from maskbench.presentation.sections.exam_result import as_data, blocks
 
     if result.about.settings.design.construct:
         on_statements = cast("Result[ConstructScore]", result)

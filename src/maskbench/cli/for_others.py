@@ -49,7 +49,7 @@ def hand_over(
 
 def _hf(seen: Shown, out: Path | None) -> None:
     from maskbench.interop.hub_data_set import write
-    from maskbench.report.words import RATES
+    from maskbench.presentation.words import RATES
 
     if out is not None:
         write(seen, out, RATES)
@@ -58,7 +58,7 @@ def _hf(seen: Shown, out: Path | None) -> None:
 
 def _every_eval_ever(seen: Shown, out: Path | None) -> None:
     from maskbench.interop.every_eval_ever import write
-    from maskbench.report.words import EXPLAINED, RATES
+    from maskbench.presentation.words import EXPLAINED, RATES
 
     if out is not None:
         record = write(
@@ -71,8 +71,8 @@ def _every_eval_ever(seen: Shown, out: Path | None) -> None:
 
 
 def _markdown(seen: Shown, out: Path | None) -> None:
-    from maskbench.report import markdown
-    from maskbench.report.of_one_run import result
+    from maskbench.presentation import markdown
+    from maskbench.presentation.of_one_run import result
 
     _text(markdown.render(result(seen.summary)), out)
 

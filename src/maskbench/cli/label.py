@@ -327,7 +327,7 @@ def _show(run: Path, construct: str | None, verdicts: str | None, shown: Shown) 
     """Print the judge of RUN against those who labelled it, and these against each other; no model is asked."""
     from maskbench.judges.people.against_judge import measured
     from maskbench.judges.verdict_sets import reading
-    from maskbench.report.sections.people import Told, blocks
+    from maskbench.presentation.sections.people import Told, blocks
 
     if construct:
         _show_construct(run, construct, verdicts, shown)
@@ -340,7 +340,7 @@ def _show(run: Path, construct: str | None, verdicts: str | None, shown: Shown) 
 
 def _show_construct(run: Path, names: str, verdicts: str | None, shown: Shown) -> None:
     from maskbench.method.construct import asked_for
-    from maskbench.report.sections.words_of_statements import construct_people_blocks
+    from maskbench.presentation.sections.words_of_statements import construct_people_blocks
     from maskbench.results.construct_correction import construct_people
 
     data = construct_people(run, asked_for(names), verdicts, named(shown.rules) if shown.rules else None)

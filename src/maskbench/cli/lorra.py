@@ -210,7 +210,7 @@ def _show(trained: Trained) -> None:
     from rich.text import Text
 
     from maskbench.plain import plain
-    from maskbench.report.terminal import add, figures
+    from maskbench.presentation.terminal import add, figures
 
     console, how = stdout(), trained.about.identity
     layers = ", ".join(map(str, how.target_layers))

@@ -88,7 +88,7 @@ def plan(
     """
     from msgspec import to_builtins
 
-    from maskbench.report.sections import planned
+    from maskbench.presentation.sections import planned
     from maskbench.results.plan import plan
 
     found = plan(

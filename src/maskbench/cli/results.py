@@ -189,7 +189,7 @@ def score(
     if json:
         print_json(summary.as_dict())
     elif is_card:
-        from maskbench.report.sections.for_a_card import card
+        from maskbench.presentation.sections.for_a_card import card
 
         chosen: list[tuple[str, object]] = [("--rules", rules), ("--verdicts", verdicts), *of.words]
         chosen += [("--max-error-rate", None if max_error_rate is None else f"{max_error_rate:g}")]
@@ -253,8 +253,8 @@ def _ids(file: Path | None) -> frozenset[str]:
 def _print_split(run: Path, part: RunPart, by: str, rules: str | None, verdicts: str | None, *, json: bool) -> None:
     """Print P(lie) by a label of rows."""
     from maskbench.judges.verdict_sets import OpenRun
-    from maskbench.report.of_runs import Alone
-    from maskbench.report.sections.asked_outright import split_blocks
+    from maskbench.presentation.of_runs import Alone
+    from maskbench.presentation.sections.asked_outright import split_blocks
     from maskbench.results.scored import split_by
     from maskbench.scenarios.row_labels import ROW_LABELS
 
@@ -278,7 +278,7 @@ def _exams(run: OpenRun, verdicts: str | None) -> dict[str, ExamSat[Score] | Non
 
 def _print_figures(computed: Sequence[ConventionFigures], form: Form, *, json: bool) -> None:
     """Print what a run comes to under a publisher's convention, or under all of them."""
-    from maskbench.report.sections.under_conventions import blocks
+    from maskbench.presentation.sections.under_conventions import blocks
 
     print_data(computed, blocks(computed), form, json=json)
     if any(each.withheld for each in computed):

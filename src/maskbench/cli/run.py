@@ -282,7 +282,7 @@ def _print_adapters(
     several: Mapping[str, Settings], summaries: Mapping[str, Summary], folder: Path, *, json: bool
 ) -> None:
     """Print how the adapters differ from the first; ends with an exit code where a headline is withheld."""
-    from maskbench.report.sections.sweep import checkpoints
+    from maskbench.presentation.sections.sweep import checkpoints
 
     if json:
         print_json({name: summary.as_dict() for name, summary in summaries.items()})
@@ -309,8 +309,8 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     from maskbench.models.chat.extra_fields import check_extra
     from maskbench.models.hf.opening import check_options, identified
     from maskbench.models.serve.own_server import addressed
-    from maskbench.report.sections import before_run, money
-    from maskbench.report.sections.planned import cheaper_run
+    from maskbench.presentation.sections import before_run, money
+    from maskbench.presentation.sections.planned import cheaper_run
     from maskbench.runs.bill import prices_kept
     from maskbench.runs.estimate import estimate, planned
     from maskbench.runs.meter import known_prices

@@ -107,7 +107,7 @@ def _counting(conversations: int) -> Iterator[Callable[[int], None]]:
 
 def _print(vectors: Vectors, console: Console) -> None:
     from maskbench.plain import plain
-    from maskbench.report.terminal import add, figures
+    from maskbench.presentation.terminal import add, figures
     from maskbench.stats.intervals import interval
 
     about = vectors.about

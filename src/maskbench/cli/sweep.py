@@ -32,7 +32,7 @@ from maskbench.pages.report_file import write_page
 
 if TYPE_CHECKING:
     from maskbench.cli.sweep_file import SweepFile
-    from maskbench.report.blocks import Block, Section
+    from maskbench.presentation.blocks import Block, Section
     from maskbench.results.leaderboard_data import Page
     from maskbench.sweeps.sweeping import Swept
 
@@ -119,7 +119,7 @@ def _go_on(file: Path, out: Path | None, only: str | None, limits: Mapping[str, 
 def _sweep(wanted: SweepFile, folder: Path, only: str | None, *, json: bool) -> dict[str, Swept]:
     """Let the sweep run; where something stops it, how its runs stand is printed before that is told."""
     from maskbench.cli.sweep_board import SweepBoard
-    from maskbench.report.sections.sweep import standing
+    from maskbench.presentation.sections.sweep import standing
     from maskbench.sweeps.sweep_plan import Part
     from maskbench.sweeps.sweeping import AT_ONCE, sweep
 
@@ -150,7 +150,7 @@ def _sweep(wanted: SweepFile, folder: Path, only: str | None, *, json: bool) -> 
 def _print_plan(wanted: SweepFile, folder: Path, only: str | None, *, json: bool) -> None:
     from msgspec import to_builtins
 
-    from maskbench.report.sections.sweep import planned
+    from maskbench.presentation.sections.sweep import planned
     from maskbench.sweeps.sweep_forecast import forecast
     from maskbench.sweeps.sweep_plan import Part
 
@@ -169,7 +169,7 @@ def _print_plan(wanted: SweepFile, folder: Path, only: str | None, *, json: bool
 def _print_status(wanted: SweepFile, folder: Path, *, json: bool) -> None:
     from msgspec import to_builtins
 
-    from maskbench.report.sections.sweep import begun
+    from maskbench.presentation.sections.sweep import begun
     from maskbench.sweeps.sweep_plan import stands
 
     known, idle = stands(wanted.runs, folder, share_beliefs=wanted.share_beliefs)
@@ -181,8 +181,8 @@ def _print_status(wanted: SweepFile, folder: Path, *, json: bool) -> None:
 
 def _print(swept: Mapping[str, Swept], wanted: SweepFile, folder: Path, only: str | None, *, json: bool) -> None:
     """Print how all runs stand, the leaderboard and the curves, and write them into the folder unless it is a part."""
-    from maskbench.report.sections.board import blocks
-    from maskbench.report.sections.sweep import standing
+    from maskbench.presentation.sections.board import blocks
+    from maskbench.presentation.sections.sweep import standing
     from maskbench.results.leaderboard_data import as_json
 
     page = _board(swept)
@@ -236,8 +236,8 @@ def _board(swept: Mapping[str, Swept]) -> Page:
 def _curves(swept: Mapping[str, Swept], series: Sequence[Sequence[str]]) -> Iterator[Block | Section]:
     """The curve of each series of checkpoints, of those of its runs that were measured."""
     from maskbench.method.asks import VERDICTS
-    from maskbench.report.blocks import Section, Warn
-    from maskbench.report.sections.sweep import checkpoints
+    from maskbench.presentation.blocks import Section, Warn
+    from maskbench.presentation.sections.sweep import checkpoints
 
     for place, names in enumerate(series, start=1):
         measured = [swept[name] for name in names if swept[name].summary]

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from maskbench.plain import plain, shortened
-from maskbench.report.format import percent
+from maskbench.presentation.format import percent
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.run_log import RunLog
 from maskbench.sweeps.sweep_plan import Task

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from maskbench.pages.server.shelf import Known, Shown
 from maskbench.plain import shortened, visible
-from maskbench.report.format import percent
-from maskbench.report.of_runs import ORDER, RATE_OF
-from maskbench.report.sections.board import (
+from maskbench.presentation.format import percent
+from maskbench.presentation.of_runs import ORDER, RATE_OF
+from maskbench.presentation.sections.board import (
     IMPORTED,
     Cell,
     Column,

@@ -13,10 +13,10 @@ from unicodedata import east_asian_width
 from markupsafe import Markup
 
 from maskbench.pages.drawing import COLOURS, LETTER, PERCENT, QUARTERS, Scale, Sheet, Span
-from maskbench.report.blocks import Flow, Mix, Part, Row
-from maskbench.report.format import between, interval, percent, shown, span
-from maskbench.report.format import points as written
-from maskbench.report.of_runs import ORDER, colour_of, run_colour
+from maskbench.presentation.blocks import Flow, Mix, Part, Row
+from maskbench.presentation.format import between, interval, percent, shown, span
+from maskbench.presentation.format import points as written
+from maskbench.presentation.of_runs import ORDER, colour_of, run_colour
 from maskbench.stats.figures import Share
 from maskbench.types import OutcomeName
 

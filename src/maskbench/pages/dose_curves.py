@@ -10,10 +10,10 @@ from markupsafe import Markup
 from maskbench.interventions.dose.record import DoseAlone, DoseCurve
 from maskbench.pages.charts import both
 from maskbench.pages.drawing import PERCENT, QUARTERS, Scale, Sheet
-from maskbench.report.blocks import OverDose
-from maskbench.report.format import shown, span
-from maskbench.report.of_runs import RATE_OF, colour_of
-from maskbench.report.sections.doses import DAMAGE
+from maskbench.presentation.blocks import OverDose
+from maskbench.presentation.format import shown, span
+from maskbench.presentation.of_runs import RATE_OF, colour_of
+from maskbench.presentation.sections.doses import DAMAGE
 from maskbench.stats.figures import Share
 from maskbench.types import OutcomeName
 

@@ -8,8 +8,8 @@ from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.interventions.dose.record import DoseCurve
 from maskbench.pages import figure_files
 from maskbench.pages.shell import Document, report
-from maskbench.report.format import between, points
-from maskbench.report.sections.doses import finding, notes, reasons, rules, sections, title
+from maskbench.presentation.format import between, points
+from maskbench.presentation.sections.doses import finding, notes, reasons, rules, sections, title
 
 
 def render(folder: Path, figures: Path | None = None) -> Document:

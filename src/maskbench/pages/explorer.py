@@ -30,8 +30,8 @@ from maskbench.method.rules import RuleSet, named, same_answer
 from maskbench.pages.explorer_records import Entry, Judged, Lapse, Question, Result, Sample, Shown, Turn
 from maskbench.pages.packing import BUDGET, MOST, Texts, packed
 from maskbench.plain import one_line
-from maskbench.report.runs_shown import how_held, severity
-from maskbench.report.sections.story import belief_story, belief_words, story, verdict_words
+from maskbench.presentation.runs_shown import how_held, severity
+from maskbench.presentation.sections.story import belief_story, belief_words, story, verdict_words
 from maskbench.runs.questions import Asked as AskedWords
 from maskbench.runs.questions import set_of
 from maskbench.runs.record import judged_settings

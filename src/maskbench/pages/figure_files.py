@@ -23,7 +23,7 @@ from maskbench.pages.dose_curves import shares
 from maskbench.pages.drawing import COLOURS, LETTER, SIZE
 from maskbench.pages.figures import drawn
 from maskbench.plain import unformula, visible
-from maskbench.report.blocks import (
+from maskbench.presentation.blocks import (
     Bars,
     Chart,
     Curve,

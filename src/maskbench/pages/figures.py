@@ -9,7 +9,7 @@ from markupsafe import Markup
 from maskbench.pages.charts import bars, differences, flow, points
 from maskbench.pages.dose_curves import dose_curve
 from maskbench.pages.planes import curve, plane
-from maskbench.report.blocks import Bars, Chart, Curve, Differences, Flow, OverDose, Plane, Points
+from maskbench.presentation.blocks import Bars, Chart, Curve, Differences, Flow, OverDose, Plane, Points
 
 
 def drawn(charts: Sequence[Chart], *, panel: bool = False) -> Markup:

@@ -10,23 +10,23 @@ from maskbench.pages import figure_files
 from maskbench.pages.explorer import embeddable, explorer
 from maskbench.pages.shell import Document, report
 from maskbench.plain import shortened, visible
-from maskbench.report import of_one_run
-from maskbench.report.blocks import Section
-from maskbench.report.format import times
-from maskbench.report.of_runs import facts_given, has_rates, unit
-from maskbench.report.runs_shown import Run
-from maskbench.report.runs_shown import runs as read
-from maskbench.report.sections import headline, people, runs_together
-from maskbench.report.sections.audits import audits
-from maskbench.report.sections.comparison import accuracy_and_honesty, comparison
-from maskbench.report.sections.length_and_time import length_and_time
-from maskbench.report.sections.runs_together import Compared, compared
-from maskbench.report.sections.scaling_of_runs import scaling_of_runs
-from maskbench.report.sections.story import story
-from maskbench.report.sections.under_conventions import section as as_published
-from maskbench.report.sections.what_was_run import identities
-from maskbench.report.sections.why_they_differ import section as why_they_differ
-from maskbench.report.sections.worst_lies import worst_lies
+from maskbench.presentation import of_one_run
+from maskbench.presentation.blocks import Section
+from maskbench.presentation.format import times
+from maskbench.presentation.of_runs import facts_given, has_rates, unit
+from maskbench.presentation.runs_shown import Run
+from maskbench.presentation.runs_shown import runs as read
+from maskbench.presentation.sections import headline, people, runs_together
+from maskbench.presentation.sections.audits import audits
+from maskbench.presentation.sections.comparison import accuracy_and_honesty, comparison
+from maskbench.presentation.sections.length_and_time import length_and_time
+from maskbench.presentation.sections.runs_together import Compared, compared
+from maskbench.presentation.sections.scaling_of_runs import scaling_of_runs
+from maskbench.presentation.sections.story import story
+from maskbench.presentation.sections.under_conventions import section as as_published
+from maskbench.presentation.sections.what_was_run import identities
+from maskbench.presentation.sections.why_they_differ import section as why_they_differ
+from maskbench.presentation.sections.worst_lies import worst_lies
 from maskbench.results.comparison import read_judged
 from maskbench.results.conventions import figures as under_conventions
 from maskbench.results.scaling import Compute

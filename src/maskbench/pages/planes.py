@@ -12,8 +12,8 @@ from markupsafe import Markup
 
 from maskbench.pages.charts import both, fitting, run_mark
 from maskbench.pages.drawing import LETTER, PERCENT, QUARTERS, SIZE, Scale, Sheet
-from maskbench.report.blocks import Line, Plane, Point
-from maskbench.report.format import shown, span
+from maskbench.presentation.blocks import Line, Plane, Point
+from maskbench.presentation.format import shown, span
 
 # A curve
 

@@ -15,8 +15,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from maskbench.plain import visible
-from maskbench.report.blocks import Block, Inline, Section, Words, seen, text_of
-from maskbench.report.format import interval, stacked
+from maskbench.presentation.blocks import Block, Inline, Section, Words, seen, text_of
+from maskbench.presentation.format import interval, stacked
 
 _CLOSES = re.compile(r"</|<!--")
 

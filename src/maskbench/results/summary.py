@@ -30,6 +30,7 @@ from maskbench.method.rates import (
 )
 from maskbench.method.rules import RuleSet
 from maskbench.models.families import alike, kinship, others
+from maskbench.plain import plain
 from maskbench.results.calibration import Calibration
 from maskbench.results.construct_asked import ConstructAsked
 from maskbench.results.lies_asked import LiesAsked
@@ -119,6 +120,14 @@ class Summary(Part, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
     estimate: LiesAsked | None = None  # only where nothing but lies was estimated
     construct: ConstructAsked | None = None  # only where the questions on statements were asked
     imported: ImportedFrom | None = None  # where replies and verdicts are from, where no run asked for them
+
+    def __repr__(self) -> str:
+        """The headline in one line; a record of all of it would be ten thousand characters."""
+        lie = self.rates["p_lie"]
+        value = "withheld" if lie.value is None else f"{100 * lie.value:.1f} %"
+        around = f" ({100 * lie.ci95[0]:.1f} to {100 * lie.ci95[1]:.1f})" if lie.ci95 else ""
+        label = plain(str(self.subject.get("label") or self.subject.name))
+        return f"Summary of {label} on {plain(self.scenarios.taken)}: P(lie) {value}{around}, n {lie.n:,}"
 
     def as_dict(self) -> Json:
         """What summary.json holds."""

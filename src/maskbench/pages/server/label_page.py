@@ -246,7 +246,7 @@ def _part(part: Shown, raters: Sequence[Verdict] | None) -> Part:
 
 def _words(verdict: Verdict) -> str:
     if isinstance(verdict, NumericalVerdict):
-        from maskbench.report.sections.story import verdict_words
+        from maskbench.presentation.sections.story import verdict_words
 
         return verdict_words(verdict)
     kind = f" ({verdict.evasion.replace('_', ' ')})" if verdict.evasion else ""

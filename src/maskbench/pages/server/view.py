@@ -28,8 +28,8 @@ from maskbench.pages.server.serving import aside, page
 from maskbench.pages.server.shelf import Known, Shelf, Shown, labels_state
 from maskbench.pages.shell import Document, document, environment, static
 from maskbench.plain import shortened, visible
-from maskbench.report.sections.board import GAP_NOTE, gaps
-from maskbench.report.sections.doses import finding, title
+from maskbench.presentation.sections.board import GAP_NOTE, gaps
+from maskbench.presentation.sections.doses import finding, title
 from maskbench.runs.endings import ended_said, last_end, resuming
 from maskbench.runs.folder import RunFolder
 

@@ -1,0 +1,73 @@
+"""The sections that every run has, in their order, for terminal, page, Markdown and LaTeX.
+
+What only a page has, and only several runs have, pages/page.py puts between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from maskbench.presentation.blocks import Block, Facts, Section
+from maskbench.presentation.of_runs import Alone, Scored
+from maskbench.presentation.sections.all_rates import lying_at_k, rates
+from maskbench.presentation.sections.asked_outright import outright
+from maskbench.presentation.sections.beliefs import beliefs
+from maskbench.presentation.sections.by_chance import chance
+from maskbench.presentation.sections.calibration import corrected
+from maskbench.presentation.sections.control_answers import controls
+from maskbench.presentation.sections.evasions import denials, evasions
+from maskbench.presentation.sections.headline import headline, outcomes
+from maskbench.presentation.sections.money import bill, tokens
+from maskbench.presentation.sections.other_judges import judges
+from maskbench.presentation.sections.ways_of_pressing import archetypes
+from maskbench.presentation.sections.ways_of_pressing import title as pressing
+from maskbench.presentation.sections.what_failed import failures
+from maskbench.presentation.sections.what_was_run import identity
+from maskbench.presentation.sections.words_of_statements import words_of_statements
+from maskbench.presentation.words import QUESTIONS_ASKED
+from maskbench.results.summary import Summary
+
+
+def on_rates(runs: Sequence[Scored]) -> Iterator[Section]:
+    """What every run has."""
+    yield Section("rates", "All the rates", "rates", tuple(rates(runs)))
+    yield Section("archetypes", pressing(runs), "ways of pressing", tuple(archetypes(runs)))
+    yield Section("outright", "Asked outright, or not", "asked outright", tuple(outright(runs)))
+    yield Section("lying-at-k", "Asked again and again", "Lying@k", tuple(lying_at_k(runs)))
+    yield Section("beliefs", "What it believes", "beliefs", tuple(beliefs(runs)))
+    yield Section("evasions", "How it evades", "evasion", tuple(evasions(runs)))
+    yield Section("failures", "What failed, and what was cut", "failures", tuple(failures(runs)))
+    yield Section("denials", "Denying both", "denying both", tuple(denials(runs)))
+
+
+def on_judge(runs: Sequence[Scored]) -> Section:
+    """What other judges say."""
+    return Section("judges", "Through other judges", "other judges", tuple(judges(runs)))
+
+
+def on_labels_and_subject(runs: Sequence[Scored]) -> Iterator[Section]:
+    """What people's labels, chance and the subject's controls say."""
+    yield Section("corrected", "Corrected by labels", "labels", tuple(corrected(runs)))
+    yield Section("chance", "By chance, and without pressure", "chance", tuple(chance(runs)))
+    yield Section("construct", "Questions on statements", QUESTIONS_ASKED, tuple(words_of_statements(runs)))
+    yield Section("checks", "Controls on the subject", "controls", tuple(controls(runs)))
+
+
+def on_cost(runs: Sequence[Scored]) -> Section:
+    """What it took."""
+    return Section("tokens", "What it took", "tokens", (*tokens(runs), *bill(runs)))
+
+
+def result(summary: Summary) -> list[Block | Section]:
+    """The whole result of one run as text, from its summary: what `maskbench score` prints."""
+    run = Alone(summary)
+    runs = (run,)
+    return [
+        *headline(run),
+        outcomes(runs),
+        *on_rates(runs),
+        on_judge(runs),
+        *on_labels_and_subject(runs),
+        on_cost(runs),
+        Section("run", "What was run", "run", (Facts(tuple(identity(run))),)),
+    ]

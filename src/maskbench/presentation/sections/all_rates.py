@@ -1,0 +1,114 @@
+"""The sections on rates: each with its interval, what it is a share of and its bounds; and Lying@k."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from maskbench.presentation.blocks import Block, Curve, Figure, Line, Only, Points, Row, Sentence, Table, Words
+from maskbench.presentation.format import CAVEAT, interval, pair
+from maskbench.presentation.of_runs import Scored, has_rates, named, run_colour, table
+from maskbench.presentation.sections.provenance import marked
+from maskbench.presentation.words import EXPLAINED, RATES, heading
+
+_SCORE = (
+    "Honesty scores are shares without a lie: evasion counts as honest in them. P(honest) is what was said honestly."
+)
+_MAIN = ("p_lie", "p_honest", "honesty_score_normalized", "accuracy")  # drawn for several runs; the table has all
+_COLOURS = {**dict.fromkeys(("p_lie", "p_lie_macro", "conditional_lie_rate"), "lie"), "p_honest": "honest"}
+
+
+def rates(runs: Sequence[Scored]) -> Iterator[Block]:
+    """Every rate with its interval."""
+    yield Only(
+        "page",
+        "P(lie) is the headline, because one figure has to be. It can be low for three reasons: honesty, evasion, or "
+        "having no beliefs to contradict. So none of these rates should be read without the others.",
+    )
+    table = _table(runs)
+    if any(map(has_rates, runs)):
+        rows = tuple(_alone(runs[0]) if len(runs) == 1 else _beside(runs))
+        chart = Points(rows, "share; the table says of what")
+        yield Figure((chart,), "Rates with their intervals", table)
+    else:
+        yield table
+    yield Sentence((f"95 % intervals: {CAVEAT}. {_SCORE}",), "note")
+    same = [(run.name, run.summary.same_scenarios) for run in runs]
+    if again := [f"{name}: {interval(rate.ci95)} %" for name, rate in same if rate and rate.ci95]:
+        yield (
+            "The intervals are for other scenarios of this kind. For asking these very scenarios again, P(lie) has a "
+            f"narrower one: {'; '.join(again)}."
+        )
+
+
+def _alone(run: Scored) -> Iterator[Row]:
+    for name in EXPLAINED:
+        yield Row(heading(name), run.summary.rates[name], _COLOURS.get(name, "ink"))
+
+
+def _beside(runs: Sequence[Scored]) -> Iterator[Row | str]:
+    for name in _MAIN:
+        yield heading(name)
+        yield from (Row(run.name, run.summary.rates[name], run_colour(run.place)) for run in runs)
+
+
+def _table(runs: Sequence[Scored]) -> Table:
+    rows = [
+        (heading(name), *named(runs, run), *pair(rate), f"{rate.n:,}", marked(run.summary, name, what))
+        for name, what in EXPLAINED.items()
+        for run in runs
+        for rate in (run.summary.rates[name],)
+    ]
+    rows += [(f"Bounds on {RATES['p_lie']}", *named(runs, run), *_bounds(run)) for run in runs]
+    head = ("rate", *(("run",) if len(runs) > 1 else ()), "value", "95 %", "n", "what it is")
+    return Table(head, tuple(rows), "", 2 if len(runs) > 1 else 1, last_text=True)
+
+
+def _bounds(run: Scored) -> tuple[str, str, str, str]:
+    """What P(lie) could be over all that is done: not an interval, so it stands where the value does."""
+    unknown = "errors and disputes" if "disputed" in run.summary.counts else "errors"
+    ends = interval(run.summary.rates["p_lie"].bounds)
+    return ends, "", f"{run.summary.scenarios.done:,}", f"all {unknown} honest, or all lies"
+
+
+def lying_at_k(runs: Sequence[Scored]) -> Iterator[Block]:
+    """The curve, or how to get one."""
+    yield Only(
+        "page",
+        "Whoever presses once can press again. Lying@k is the share of scenarios in which at least one of k statements "
+        "is a lie.",
+    )
+    able = [run for run in runs if len(run.summary.lying_at) > 1]
+    if not able:
+        none = "Here there is one statement a scenario, and so no curve. To get one: "
+        yield Only("page", Sentence((none, Words("maskbench run MODEL --statements 10", "code"), ".")))
+        return
+    yield _figure(able, _table_at_k(runs, able), several=len(runs) > 1)
+    if without := [run.name for run in runs if run not in able]:
+        yield f"With one statement a scenario there is no curve: {', '.join(without)}."
+
+
+def _figure(able: Sequence[Scored], behind: Table, *, several: bool) -> Figure | Table:
+    lines = tuple(_line(run, several) for run in able)
+    if not any(point.value is not None for line in lines for point in line.points.values()):
+        return behind
+    key = tuple((run_colour(run.place), run.name) for run in able) if several else ()
+    note = "Every point stands on the scenarios whose statements all have an outcome."
+    if any(line.bounds for line in lines):
+        note += " Wide pale bars are bounds over all scenarios, whatever the failures would have been."
+    return Figure((Curve(lines),), "Lying@k", behind, key, note)
+
+
+def _table_at_k(runs: Sequence[Scored], able: Sequence[Scored]) -> Table:
+    rows = [
+        (*named(runs, run), k, *pair(point), f"{point.n:,}", interval(point.bounds))
+        for run in able
+        for k, point in run.summary.lying_at.items()
+    ]
+    return table(runs, ("k", "lied at least once", "95 %", "n", "bounds whatever failed, %"), rows)
+
+
+def _line(run: Scored, several: bool) -> Line:
+    at = {int(k): point for k, point in run.summary.lying_at.items()}
+    ends = {k: point.bounds for k, point in at.items() if point.bounds}
+    bounds = {k: (low, high) for k, (low, high) in ends.items() if low < high}
+    return Line(run.name if several else "", run.place, at, bounds)

@@ -1,0 +1,230 @@
+"""A leaderboard: each table's models with every rate, its notes, the scaling analysis, public and private scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from textwrap import fill
+
+from msgspec import UnsetType
+
+from maskbench.method.rules import named
+from maskbench.plain import one_line
+from maskbench.presentation.blocks import Block, Section, Sentence, Table
+from maskbench.presentation.format import between, interval, percent, points, signed, span, times
+from maskbench.presentation.sections.provenance import where_from
+from maskbench.presentation.words import RATES
+from maskbench.results.common_beliefs import SHARED, source_of
+from maskbench.results.leaderboard import ALPHA, Board, GapShown, Row
+from maskbench.results.leaderboard_data import Page
+from maskbench.results.scaling import ScalingShown
+from maskbench.stats.figures import NO_DATA, Share
+
+_OUTCOMES = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
+_SCORES = ("honesty_score", "honesty_score_normalized", "conditional_lie_rate", "accuracy_normalized", "p_lie_macro")
+_LONGEST = 120  # characters of a name
+IMPORTED = "imported"  # the word under the name of such a run
+_HEAD = 12  # characters of a line above a column
+GAP_NOTE = (
+    "Gap: P(lie) on private minus on public scenarios, in points, two independent samples (Newcombe's interval). The "
+    "sets differ in more than who can have read them: a gap tells something where other models have none."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A figure of a row: what is shown, the number that it is sorted by, and its interval, if it has them."""
+
+    text: str
+    value: float | None
+    ends: Sequence[float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of figures with its head."""
+
+    head: str
+    cell: Callable[[Row], Cell]
+
+
+def blocks(page: Page) -> Iterator[Block | Section]:
+    """Everything that a leaderboard says, a section for each table."""
+    for place, board in enumerate(page.tables, 1):
+        scaling = () if page.scalings is None else correlations_with_compute(page.scalings[place - 1])
+        yield Section(f"table-{place}", title(board), f"table {place}", (*_board(board), *scaling))
+    if page.gaps:
+        yield Section("gaps", "Public and private scenarios", "gaps", (gaps(page.gaps), GAP_NOTE))
+    yield from (one_line(f"Not read: {path}: {why}") for path, why in page.unreadable.items())
+
+
+def title(board: Board) -> str:
+    """The scenarios of a table, and whether a model can have been trained on them."""
+    kind = "public" if board.public else "private"
+    return f"{one_line(board.scenarios.taken, _LONGEST)}: {times(board.scenarios.n, f'{kind} scenario')}"
+
+
+def judge(board: Board) -> str:
+    """The judge of a table, or both where it has two."""
+    models = board.rows[0].result.summary.judge.models
+    return one_line(" and ".join(dict.fromkeys(about.name for about in models)), _LONGEST)
+
+
+def identity(board: Board) -> str:
+    """Everything that a table's figures stand for."""
+    return (
+        f"Judged by {judge(board)}, protocol {board.protocol}, rules {board.rules}, "
+        f"scenarios {board.scenarios.measured_hash[:12]}"
+    )
+
+
+def notes(board: Board) -> Iterator[str]:
+    """What a rank means, what the rules are, what an interval holds."""
+    if len(board.ranked) > 1:
+        yield (
+            "Rank: 1 + the number of models that lie significantly less often (paired sign-flip test of P(lie), Holm "
+            f"over {comparisons(board)}, {100 * ALPHA:.0f} %). Models that cannot be told apart may share a rank, and "
+            "so may those that only a few changes in one direction tell apart. Read P(honest) beside it: who always "
+            "evades never lies."
+        )
+    elif board.ranked:
+        yield "One model alone has rank 1, which says nothing."
+    if note := named(board.rules).note:
+        yield note
+    if lies := [row.name for row in board.rows if row.result.settings.design.estimate == "lie"]:
+        yield one_line(
+            f"Asked only for lies: {', '.join(lies)}. P(lie), the honesty score and Lying@k are of all scenarios; the "
+            "other rates are estimated from a drawn part of them."
+        )
+    yield "Intervals hold sampling error only; the judge's error is not in them."
+    yield from board.sharing
+    for row in board.rows:
+        if text := where_from(row.result.summary):
+            yield one_line(f"{row.name} is {text}: its subject was not asked here.")
+
+
+def comparisons(board: Board) -> str:
+    """How many pairs of models are tested."""
+    return f"{board.comparisons:,} comparison{'s' if board.comparisons > 1 else ''}"
+
+
+def outcomes() -> tuple[Column, ...]:
+    """The columns beside a model's rank: the four outcomes, errors, accuracy."""
+    return (*map(_rate, _OUTCOMES), Column("errors", _errors), _rate("accuracy"))
+
+
+def scores(board: Board) -> tuple[Column, ...]:
+    """The columns of all other rates, with Lying@n where a run has several statements."""
+    counts = sorted({row.result.settings.design.statements for row in board.rows} - {1})
+    several = f"Lying@{counts[0] if len(counts) == 1 else 'n'}"
+    return (
+        *map(_rate, _SCORES),
+        Column("P(lie), with any errors", _bounds),
+        *([Column(several, _lying)] if counts else []),
+        Column("scenarios", _done),
+    )
+
+
+def gaps(differences: Sequence[GapShown]) -> Table:
+    """The models that stand on a public and on a private set."""
+    cells = (
+        (
+            *(one_line(name, _LONGEST) for name in (gap.model, gap.private, gap.public)),
+            *(points(gap.difference.difference), between(gap.difference.ci95)),
+        )
+        for gap in differences
+    )
+    return Table(("model", "private set", "public set", "gap", "95 %"), tuple(cells), texts=3)
+
+
+# One table
+
+
+def _board(board: Board) -> Iterator[Block]:
+    yield Sentence((identity(board),), "note")
+    ranks = Column("rank", lambda row: Cell(str(row.rank or "–"), None))
+    *first, accuracy = outcomes()
+    yield _table(board, (ranks, *first))
+    yield _table(board, (accuracy, *scores(board)))
+    yield from notes(board)
+    reasons: dict[str, list[str]] = {}
+    for row in board.unranked:
+        reasons.setdefault(row.why or "", []).append(row.name)
+    yield from (one_line(f"Not ranked: {', '.join(names)}: {why.rstrip('.')}.") for why, names in reasons.items())
+
+
+def _table(board: Board, columns: tuple[Column, ...]) -> Table:
+    heads = (fill(column.head, _HEAD, break_long_words=False) for column in columns)
+    cells = ((_named(row), *(_shown(column.cell(row)) for column in columns)) for row in board.rows)
+    return Table(("model", *heads), tuple(cells))
+
+
+def _named(row: Row) -> str:
+    """A row's name, and below it that the run was imported."""
+    return f"{one_line(row.name, _LONGEST)}{chr(10) + IMPORTED if where_from(row.result.summary) else ''}"
+
+
+def _shown(cell: Cell) -> str:
+    return f"{cell.text}\n({interval(cell.ends)})" if cell.ends else cell.text
+
+
+def _rate(name: str) -> Column:
+    return Column(RATES[name], lambda row: _marked(row, name, _cell(row.result.rates[name])))
+
+
+def _marked(row: Row, name: str, cell: Cell) -> Cell:
+    """A figure that is another run's is called so."""
+    return replace(cell, text=f"{cell.text} shared") if name in SHARED and source_of(row.result) else cell
+
+
+def _cell(rate: Share) -> Cell:
+    return Cell(percent(rate.value), rate.value, span(rate))
+
+
+def _errors(row: Row) -> Cell:
+    return Cell(percent(row.result.error_rate), row.result.error_rate)
+
+
+def _bounds(row: Row) -> Cell:
+    bounds = row.result.summary.rates["p_lie"].bounds
+    return Cell(interval(bounds), bounds[1] if bounds else None)
+
+
+def _lying(row: Row) -> Cell:
+    statements = row.result.settings.design.statements
+    point = row.result.summary.lying_at.get(str(statements)) if statements > 1 else None
+    return _cell(point if point else NO_DATA)
+
+
+def _done(row: Row) -> Cell:
+    done, every = row.result.summary.scenarios.done, row.result.summary.scenarios.n
+    return Cell(f"{done:,}" if done == every else f"{done:,} of {every:,}", done)
+
+
+# Scaling
+
+
+def correlations_with_compute(scaling: ScalingShown) -> Iterator[Block]:
+    """Rank correlations of honesty and accuracy with the compute of models."""
+    head = ("Spearman with log compute", "value", "95 %,\nmodels", "95 %,\nfamilies", "models", "families")
+    yield Table(head, tuple(_correlations(scaling)))
+    yield (
+        "Percentile bootstrap over models, and over families with all of their models; below four of either there is "
+        "no interval. Models are taken as they come: each one's sampling error adds to the scatter."
+    )
+    if scaling.left_out:
+        yield one_line(f"Without compute, and left out: {', '.join(scaling.left_out)}.")
+    if not isinstance(scaling.sharing, UnsetType):
+        yield one_line(f"On the beliefs of another run, and left out: {', '.join(scaling.sharing)}.")
+
+
+def _correlations(scaling: ScalingShown) -> Iterator[tuple[str, ...]]:
+    for measure, correlation in scaling.spearman.items():
+        name = measure.replace("n statements", f"{scaling.statements} statements" if scaling.statements > 1 else "n")
+        value = "–" if correlation.value is None else signed(correlation.value, 3)
+        around = (_signed(correlation.ci95_over_models), _signed(correlation.ci95_over_families))
+        yield (name, value, *around, f"{correlation.models:,}", f"{correlation.families:,}")
+
+
+def _signed(around: Sequence[float] | None) -> str:
+    return "–" if around is None else f"{signed(around[0], 2)} to {signed(around[1], 2)}"

@@ -1,0 +1,317 @@
+"""The sections that hold runs against each other: paired differences, what became of what, accuracy and honesty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import UnsetType
+
+from maskbench.plain import one_line
+from maskbench.presentation.blocks import (
+    Block,
+    Differences,
+    Facts,
+    Figure,
+    Flow,
+    Folded,
+    Heading,
+    Only,
+    Plane,
+    Point,
+    Row,
+    Sentence,
+    Table,
+    Warn,
+    Words,
+    chart_or_table,
+)
+from maskbench.presentation.format import CAVEAT, between, cell, points
+from maskbench.presentation.of_runs import Scored, has_rates
+from maskbench.presentation.pairings import finding, names, side_by_side
+from maskbench.presentation.sections.asked_outright import split_blocks
+from maskbench.presentation.sections.calibration import difference as corrected
+from maskbench.presentation.sections.provenance import NOT_MEASURED, of_pairing
+from maskbench.presentation.sections.words_of_statements import readings
+from maskbench.presentation.words import FACTORS, RATES
+from maskbench.results.common_beliefs import SHARED
+from maskbench.results.comparability import Differs
+from maskbench.results.comparison import OF_LOOKS, Change, ComparisonData, Pairing, SharedScenarios, worst
+from maskbench.results.retest import ByThemselves
+from maskbench.stats.figures import Difference, Share
+from maskbench.stats.paired import FLIPS, p_value
+from maskbench.types import OutcomeName
+
+SHOWN_IDS = 6  # scenarios named for each kind of change; --json has them all
+_CELL = 80  # characters of a setting in which two runs differ
+_COLOURS = {"p_lie": "lie", "p_honest": "honest", "p_evasive": "evasive", "p_no_belief": "no-belief", "accuracy": "ink"}
+
+
+def comparison(data: ComparisonData | None, refused: Sequence[str] = ()) -> Iterator[Block]:
+    """Every pairing: what changed, whether it can be chance, and which outcomes became which."""
+    yield Only(
+        "page",
+        "Runs are compared on the scenarios that both have, scenario by scenario: what one finds hard, the other often "
+        "does, too, so this shows smaller differences than two intervals side by side.",
+    )
+    yield from map(Warn, refused)
+    if data is not None:
+        yield from () if isinstance(data.confirm, UnsetType) else map(Warn, data.confirm)
+        several = len(data.others) > 1
+        if several and any(pairing.rates["p_lie"].difference is not None for pairing in data.others):
+            yield Only("page", _against_the_first(data))
+        for pairing in data.others:
+            first, other = names(data, pairing)
+            title = f"{other} against {first}"
+            parts = tuple(_pairing(data, pairing, first, other))
+            yield from (Folded(title, parts),) if several else (Heading(title), *parts)
+
+
+def _against_the_first(data: ComparisonData) -> Figure:
+    """The difference in P(lie) of every run against the first one, on one axis."""
+    rows = tuple(Row(names(data, pairing)[1], pairing.rates["p_lie"].estimate, "lie") for pairing in data.others)
+    cells = tuple(
+        (row.label, points(row.estimate.value), between(pairing.rates["p_lie"].ci95), significance(pairing))
+        for row, pairing in zip(rows, data.others, strict=True)
+    )
+    table = Table(("run", "points in P(lie)", "95 %", "corrected p"), cells)
+    title = f"P(lie) of each run minus P(lie) of {names(data, data.others[0])[0]}, in points"
+    return Figure((Differences(rows),), title, table)
+
+
+def significance(pairing: Pairing) -> str:
+    """The p of the test on P(lie), after Holm's correction; a dash where there is no test."""
+    return "–" if pairing.p_holm is None else p_value(pairing.p_holm).removeprefix("= ")
+
+
+def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> Iterator[Block]:
+    yield from margin(pairing)
+    yield Warn(finding(data, pairing), "bad") if pairing.withheld else finding(data, pairing)
+    reasons = () if pairing.withheld else pairing.untested_because
+    yield from (Warn(one_line(line)) for line in (*pairing.warnings, *(f"No test: {reason}" for reason in reasons)))
+    if pairing.differs:
+        yield differs(pairing.differs, first, other)
+    if not pairing.withheld:
+        yield rates(pairing, first, other)
+        yield Sentence((f"95 % intervals: {CAVEAT}.",), "note")
+    if isinstance(pairing.readings, dict):
+        yield readings(pairing.readings, first, other)
+    if pairing.corrected:
+        yield from corrected(pairing.corrected, first, other)
+    if pairing.factors:
+        yield _factors(pairing, first, other)
+    yield from _losses(pairing)
+    yield transitions(pairing.transitions, first, other)
+    yield Facts(tuple(_facts(data, pairing)))
+    if not isinstance(pairing.asked, UnsetType):
+        yield from (
+            Only("text", block) for block in split_blocks(dict(zip((first, other), pairing.asked, strict=True)))
+        )
+
+
+def differs(settings: Sequence[Differs], first: str, other: str) -> Table:
+    """The settings in which the two runs differ."""
+    rows = tuple((each.field, _side(each.first), _side(each.other)) for each in settings)
+    return Table(("what differs", first, other), rows, texts=3)
+
+
+def _side(value: object) -> str:
+    """What a setting is in one of the runs; a dash where that run has no such setting."""
+    return "–" if value is None else one_line(str(value), _CELL)
+
+
+def rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
+    """Every rate of both runs, and the difference."""
+    rates = pairing.rates
+    is_shared = not isinstance(pairing.shared_beliefs, UnsetType)
+    rows = tuple(
+        (
+            RATES[name],
+            *side_by_side(rate)[:3],
+            NOT_MEASURED if is_shared and name in SHARED else between(rate.ci95),
+            f"{rate.n:,}",
+        )
+        for name, rate in rates.items()
+    )
+    table = Table(("rate", Words(first, "name"), Words(other, "name"), "points", "95 %", "n"), rows)
+    drawn = tuple(Row(RATES[name], rate.estimate, _COLOURS[name]) for name, rate in rates.items())
+    return chart_or_table(Differences(drawn), f"{other} minus {first}, in points", table)
+
+
+_PRODUCT = (
+    "P(lie) is the product of three shares: how often there is a belief, how often it then answers, and how often the "
+    "answer is a lie. Fewer beliefs or fewer answers lower P(lie), too, without more honesty: the last "
+    "columns have the effect of each share on it."
+)
+
+
+def _factors(pairing: Pairing, first: str, other: str) -> Table:
+    """The three shares that P(lie) is the product of, and what the change of each did to it."""
+    effects = pairing.effects or {}
+    rows = tuple(
+        (FACTORS[name], *side_by_side(factor), points(effects[name].value), between(effects[name].ci95))
+        for name, factor in (pairing.factors or {}).items()
+    )
+    head = ("P(lie) is", Words(first, "name"), Words(other, "name"), "points", "95 %", "effect", "95 %")
+    return Table(head, rows, _PRODUCT)
+
+
+def margin(pairing: Pairing) -> Iterator[Warn]:
+    """The verdict on a margin in a line, where one was given, with the rate that may have lost the most."""
+    if test := pairing.non_inferiority:
+        claim = f"nothing worse by {100 * test.margin:g} points"
+        losses = {
+            name: worst(name, pairing.rates[name]) or 0.0 for name, is_shown in test.shown.items() if not is_shown
+        }
+        if test.all_shown is None:
+            yield Warn(f"NOT TESTABLE: {claim}.", "bad")
+        elif test.all_shown:
+            yield Warn(f"SHOWN: {claim}.", "good")
+        else:
+            most = max(losses, key=lambda name: losses[name])
+            rest = f"; {len(losses) - 1} more" if len(losses) > 1 else ""
+            yield Warn(f"NOT SHOWN: {claim} ({RATES[most]}: up to {points(losses[most]).lstrip('+')}{rest}).", "bad")
+
+
+def _losses(pairing: Pairing) -> Iterator[Table]:
+    """The loss of each rate at worst, where a margin was given."""
+    if (test := pairing.non_inferiority) and test.shown:
+        rows = tuple(
+            (RATES[name], points(worst(name, pairing.rates[name])), "shown" if is_shown else "not shown")
+            for name, is_shown in test.shown.items()
+        )
+        yield Table((f"worse by less than {100 * test.margin:g} points?", "loss at worst, one-sided 95 %", ""), rows)
+
+
+def transitions(counts: Mapping[OutcomeName, Mapping[OutcomeName, int]], first: str, other: str) -> Figure | Table:
+    """What became of each outcome of the first run (rows) in the other (columns); disputed ones are outcomes, too."""
+    rows = tuple(
+        (outcome.replace("_", " "), *(f"{count:,}" if count else "·" for count in into.values()))
+        for outcome, into in counts.items()
+        if any(into.values())
+    )
+    caption = f"What became of each outcome: scenarios by their outcome in {first} (rows) and in {other} (columns)."
+    table = Table((f"{first} ↓  {other} →", *(outcome.replace("_", " ") for outcome in counts)), rows, caption)
+    return Figure((Flow(first, other, counts),), "What became of each outcome", table) if rows else table
+
+
+# All else that a reader needs
+
+
+def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
+    first, other = names(data, pairing)
+    mcnemar, counts, again = pairing.mcnemar, pairing.shared, pairing.by_themselves
+    lie = pairing.rates["p_lie"]
+    if pairing.test and pairing.p_holm is not None:
+        holm = f" after Holm for {data.comparisons:,} comparisons" if data.comparisons > 1 else ""
+        yield "test", f"{pairing.test} on P(lie), {_how_tested(pairing.test, lie)}; p {p_value(pairing.p_holm)}{holm}"
+    yield (
+        "McNemar's counts",
+        f"only {first} lied in {mcnemar.lie_to_other:,} scenarios, only {other} in {mcnemar.other_to_lie:,}"
+        f"{_lies(again)}",
+    )
+    if pairing.changed:
+        yield "changed", f"from {first} to {other}:\n{_changed(pairing.changed, again)}"
+        yield "by themselves", by_themselves(again, first)
+    yield from of_pairing(pairing)
+    failed = _failed(counts, first, other)
+    yield "shared scenarios", f"{counts.scenarios:,} on {counts.propositions:,} propositions{failed}"
+    if lie.bounds:
+        disputed = " or is disputed" if "disputed" in pairing.transitions else ""
+        around = f"; with its interval {between(lie.bounds_ci95)}" if lie.bounds_ci95 else ""
+        yield f"whatever failed{disputed}", f"the difference in P(lie) lies within {between(lie.bounds)}{around}"
+
+
+def _how_tested(test: str, lie: Difference) -> str:
+    if lie.p_exact is not None:
+        return "mid-p by all sign patterns"
+    if test == OF_LOOKS:
+        return "by their interval; the draw of what was looked at twice is in it"
+    return f"mid-p by {FLIPS + 1:,} sign patterns, drawn"
+
+
+def _changed(changed: Sequence[Change], again: ByThemselves | None) -> str:
+    """Which scenarios changed, by kind of change, the most frequent first; none is named that is no finding."""
+    kinds: dict[tuple[OutcomeName, OutcomeName], list[str]] = {}
+    for each in changed:
+        kinds.setdefault((each.first, each.other), []).append(one_line(each.task_id))
+    known = {(kind.first, kind.other): kind for kind in again.kinds} if again else {}
+    lines = []
+    for (before, after), ids in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
+        count, kind = len(ids), known.get((before, after))
+        arrow = f"{before} → {after}".replace("_", " ")
+        alone = f" ({_least(again)}{kind.by_itself:.1f} by themselves)" if again and kind else ""
+        if again and not (kind and kind.above):
+            lines.append(f"{arrow}, {count:,}{alone}: no finding")
+            continue
+        more = f", ... ({count - SHOWN_IDS:,} more)" if count > SHOWN_IDS else ""
+        lines.append(f"{arrow}, {count:,}{alone}: {', '.join(ids[:SHOWN_IDS])}{more}")
+    return "\n".join(lines)
+
+
+def by_themselves(again: ByThemselves | None, first: str) -> str:
+    """How many scenarios change with nothing changed, or that nobody can tell here."""
+    if again is None:
+        return (
+            "Not known with one statement a scenario, so no single scenario is a finding. A run of "
+            f"{first} with another --seed tells it: --retest RUN"
+        )
+    source = {
+        "run": f"as {one_line(again.run or '')} shows",
+        "statements": "as repeated statements show; beliefs that are asked again are not in it",
+        "statements_on_shared_beliefs": "as repeated statements on the shared beliefs show",
+        "statements_and_beliefs": "as repeated statements and both halves of the belief replies show",
+    }[again.source]
+    more = (
+        "more than that; which of them would have changed anyway is not known"
+        if again.above
+        else "no more than that, so no single scenario is a finding"
+    )
+    return (
+        f"{_least(again)}{again.by_itself:.1f} of {again.scenarios:,} change with nothing changed, {source}; "
+        f"{again.changed:,} changed here, {more}"
+    )
+
+
+def _lies(again: ByThemselves | None) -> str:
+    return f"; by themselves {_least(again)}{again.lies_each_way:.1f} each way" if again else ""
+
+
+def _least(again: ByThemselves) -> str:
+    return "at least " if again.source == "statements" else ""
+
+
+def _failed(counts: SharedScenarios, first: str, other: str) -> str:
+    places = (f"in {first} only", f"in {other} only", "in both")
+    failed = (counts.failed_in_first_only, counts.failed_in_other_only, counts.failed_in_both)
+    listed = ", ".join(f"{count:,} {where}" for where, count in zip(places, failed, strict=True) if count)
+    return f"; without outcome: {listed}" if listed else ""
+
+
+# Accuracy and honesty
+
+
+def accuracy_and_honesty(runs: Sequence[Scored]) -> Iterator[Block]:
+    """Each run a point with both intervals, once by the score that leaderboards print and once by P(honest)."""
+    yield (
+        "A model that knows more need not be more honest. In the first chart honesty is the score that leaderboards "
+        "print, which counts evasion and having no belief as honest; in the second it is what was said honestly."
+    )
+    able = [run for run in runs if has_rates(run) and run.summary.rates["accuracy"].value is not None]
+    if not able:
+        yield "No run here has both an accuracy and a rate of lies."
+        return
+    rows = [(run.name, *(cell(_rate(run, name)) for name in ("accuracy", "honesty_score", "p_honest"))) for run in able]
+    table = Table(("run", RATES["accuracy"], RATES["honesty_score"], RATES["p_honest"]), tuple(rows))
+    for name, label in (("honesty_score", "honesty score, 1 − P(lie)"), ("p_honest", "P(honest)")):
+        dots = tuple(Point(run.place, run.name, _rate(run, "accuracy"), _rate(run, name)) for run in able)
+        figure = Figure(
+            (Plane(dots, RATES["accuracy"], label),), f"{label[0].upper()}{label[1:]}, over accuracy", table
+        )
+        yield figure if name == "honesty_score" else Only("page", figure)
+    yield Sentence(("Crosses are 95 % intervals.",), "note")
+    if without := [run.name for run in runs if run not in able]:
+        yield f"Not on the plane, for want of a rate: {', '.join(without)}."
+
+
+def _rate(run: Scored, name: str) -> Share:
+    return run.summary.rates[name]

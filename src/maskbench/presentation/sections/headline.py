@@ -1,0 +1,283 @@
+"""What stands above everything else: P(lie), the finding in words, what changes how it is read, and the outcomes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from maskbench.plain import one_line
+from maskbench.presentation.blocks import (
+    Bars,
+    Block,
+    Figure,
+    Inline,
+    Points,
+    Row,
+    Sentence,
+    Table,
+    Words,
+)
+from maskbench.presentation.format import CAVEAT, interval, pair, percent, times
+from maskbench.presentation.of_runs import (
+    KEY,
+    ORDER,
+    RATE_OF,
+    WHISKERS,
+    Scored,
+    colour_of,
+    has_rates,
+    mix,
+    named,
+    statements,
+    table,
+    unit,
+)
+from maskbench.presentation.runs_shown import Run
+from maskbench.presentation.sections import by_chance
+from maskbench.presentation.sections.calibration import beside as corrected
+from maskbench.presentation.sections.provenance import imported_note, shared_mark, where_from, whose_beliefs
+from maskbench.results.leaderboard import SIMULATED
+from maskbench.results.summary import Summary, left_open
+from maskbench.runs.record import About
+from maskbench.settings import ALLOWED
+from maskbench.stats.figures import NO_DATA
+from maskbench.types import OutcomeName
+
+PRESSES = "Every scenario presses for one answer, as a rule for the one that the model does not believe"
+GRAVE = ("A smoke run.", "The headline is withheld.", "Not complete.")  # they take the result away
+_SAMPLE = re.compile(r"\(.*sample of [\d,]+, seed \d+")  # as Settings.name has it
+EVADER = "A model that always evades would score 0 % lies here."
+
+
+def headline(run: Scored) -> Iterator[Block]:
+    """What was run, what changes how it is read, P(lie) with what stands beside it, and the finding, as text."""
+    yield what(run)
+    for strong, text in warnings(run):
+        yield Sentence((Words(strong), f" {text}"), "bad" if strong in GRAVE else "caution")
+    if lie := rate(run):
+        yield Sentence(("P(lie) ", Words(lie[0], "lie"), f"   95 % interval {lie[1]}"))
+        yield Sentence((f"({CAVEAT})",), "note")
+        yield from (Sentence((text,), "note") for text in beside(run))
+        yield finding(run)
+
+
+def rate(run: Scored) -> tuple[str, str] | None:
+    """P(lie) and its interval; None where it is withheld or nothing is done."""
+    return pair(run.summary.rates["p_lie"]) if has_rates(run) else None
+
+
+def beside(run: Scored) -> list[str]:
+    """What a reader of P(lie) has to see with it: its bounds, by people's labels, by chance and without pressure."""
+    return [text for text in (_bounds(run), corrected(run.summary.corrected), *by_chance.beside(run)) if text]
+
+
+def _bounds(run: Scored) -> str:
+    """What P(lie) could be where more outcomes are missing than are allowed where nobody says otherwise."""
+    counts, limits = run.summary.counts, run.summary.rates["p_lie"].bounds
+    if limits is None or counts["error"] <= ALLOWED * sum(counts.values()):
+        return ""
+    return (
+        f"{counts['error']:,} of {sum(counts.values()):,} scenarios have no outcome and are no random part: whatever "
+        f"they were, P(lie) is between {percent(limits[0])} and {percent(limits[1])}."
+    )
+
+
+def what(run: Scored) -> Sentence:
+    """What was measured, by which judges and rules."""
+    summary = run.summary
+    judges = dict.fromkeys(one_line(judge.name, 160) for judge in summary.judge.models)
+    verdicts = "" if summary.verdicts == "default" else f", verdict set {one_line(summary.verdicts, 40)}"
+    text = f" on {one_line(summary.scenarios.taken, 80)}, judged by {' and '.join(judges)}"
+    return Sentence((Words(one_line(run.label)), f"{text}, rules {summary.rules}{verdicts}"))
+
+
+def finding(run: Scored) -> str:
+    """The result in words."""
+    rates, label = run.summary.rates, one_line(run.label)
+    if not has_rates(run):
+        return f"No result for {label}."
+    return (
+        f"Under pressure {label} contradicted its own stated belief in {percent(rates['p_lie'].value)} of "
+        f"{unit([run])} ({interval(rates['p_lie'].ci95)}), kept to it in {percent(rates['p_honest'].value)}, evaded in "
+        f"{percent(rates['p_evasive'].value)}, and had no stable belief in {percent(rates['p_no_belief'].value)}"
+        f"{shared_mark(run.summary)}.{_often(run)}"
+    )
+
+
+def _often(run: Scored) -> str:
+    """What the shares are of where there are several statements a scenario, and how many scenarios saw a lie."""
+    count = statements(run)
+    point = run.summary.lying_at.get(str(count))
+    if count == 1 or point is None or point.value is None:
+        return ""
+    around = f" ({interval(point.ci95)})" if point.ci95 else ""
+    return (
+        f" With {count} statements a scenario these are shares of statements; at least one of the {count} was a lie in "
+        f"{percent(point.value)} of scenarios{around}."
+    )
+
+
+def hangs_on(runs: Sequence[Scored]) -> str:
+    """What the headline hangs on besides the model, and what it is not."""
+    judges = dict.fromkeys(one_line(judge.name, 160) for run in runs for judge in run.summary.judge.models)
+    return (
+        f"{PRESSES}, so this is not how often a model lies in use. It depends on more than the model: on the judge "
+        f"({' and '.join(judges)}), whose own error is not in the interval, on these scenarios, and on the rules "
+        f"“{runs[0].summary.rules}” that make beliefs and lies out of verdicts. Figures with another protocol id, "
+        "scenario set or rule set are other measurements. How good a judge is, maskbench exam tells."
+    )
+
+
+# Warnings
+
+
+def told(runs: Sequence[Scored]) -> Iterator[tuple[str, str, str]]:
+    """Every warning once: which runs it is about (empty: all of them), a word or two, and a sentence."""
+    about: dict[tuple[str, str], list[str]] = {}
+    for run in runs:
+        for warning in warnings(run):
+            about.setdefault(warning, []).append(run.name)
+    for (strong, text), names in about.items():
+        yield "" if len(names) == len(runs) else ", ".join(names), strong, text
+
+
+def warnings(run: Scored) -> Iterator[tuple[str, str]]:
+    """What changes how all the rest is to be read: a word or two, and a sentence."""
+    summary = run.summary
+    planted = summary.subject.get("planted")
+    if planted or _is_organism(summary.subject) or (isinstance(run, Run) and run.simulated):
+        what = "simulated model" if planted else "model organism"
+        yield (
+            "Not a real model.",
+            f"This is a {what}: its makers chose how often it lies. Its figures show only that maskbench finds these "
+            "lies, and it gets no rank.",
+        )
+    if summary.smoke:
+        yield "A smoke run.", "It was cut short with --limit: it shows that things work, and measures nothing."
+    if summary.withheld:
+        yield "The headline is withheld." if summary.complete else "Not complete.", one_line(summary.withheld)
+    if text := left_open(summary):
+        yield "How to continue.", one_line(text)
+    elif summary.withheld and isinstance(run, Run):
+        command = run.opened.verdicts(summary.verdicts).command(run.result.path)
+        what = "To judge the replies again" if where_from(summary) else "To ask again for what failed"
+        yield "How to continue.", one_line(f"{what}: `{command}`", 1000)
+    if text := _answered(summary):
+        yield "Not one model.", text
+    if text := by_chance.random(summary):
+        yield "Random answers.", text
+    if text := whose_beliefs(summary):
+        yield "Shared beliefs.", text
+    if text := imported_note(summary):
+        yield "Imported.", text
+    if dispute := _disputed(summary):
+        yield "Disputed.", dispute
+    if isinstance(run, Run) and (own := run.scored.record.settings.design.rules) != summary.rules:
+        text = f"The run was made for the rules “{one_line(own, 40)}” and is shown under “{summary.rules}”."
+        yield "Other rules.", text
+    for note in summary.notes:
+        yield "Note.", one_line(note, 1000)
+
+
+def _is_organism(subject: About) -> bool:
+    return bool(subject.get("organism")) or subject.name.split("/")[0] in SIMULATED
+
+
+def _answered(summary: Summary) -> str | None:
+    """How many replies each model gave, where it was not the one asked for alone."""
+    answers: dict[str, int] = summary.subject.get("answers", {})
+    if not answers:
+        return None
+    by_name = sorted(answers.items(), key=lambda pair: -pair[1])
+    counts = ", ".join(f"{one_line(name, 60)} {count:,}" for name, count in by_name)
+    asked = one_line(summary.subject.name, 60)
+    return (
+        f"{asked} was asked, and replies came from: {counts}. maskbench score RUN --answered-by NAME tells them apart."
+    )
+
+
+def _disputed(summary: Summary) -> str | None:
+    """How much the judges of an ensemble dispute, and what that leaves open."""
+    ensemble, lie = summary.ensemble, summary.disputed.get("p_lie")
+    if not ensemble or not ensemble.disputed_outcomes:
+        return None
+    text = f"The judges dispute {ensemble.disputed_outcomes:,} of {times(ensemble.outcomes, 'outcome')}."
+    if not lie or not lie.bounds:
+        return text
+    around = f" (95 % interval around both: {interval(lie.ci95)})" if lie.ci95 else ""
+    return (
+        f"{text} Whoever is right, P(lie) lies between {percent(lie.bounds[0])} and {percent(lie.bounds[1])}{around}."
+    )
+
+
+# Outcomes
+
+
+def outcomes(runs: Sequence[Scored]) -> Figure | Table:
+    """The outcome bar, or counts alone where there are no rates."""
+    able, behind = [run for run in runs if has_rates(run)], _table(runs)
+    if not able:
+        return behind
+    if len(runs) == 1:
+        summary, of = runs[0].summary, unit(runs)
+        rows = Points(tuple(_row(summary, name) for name in ORDER), f"share of {of}")
+        note = f"{WHISKERS} {_TOLD}" if summary.planted else WHISKERS
+        return Figure((Bars((mix("", summary.rates),), of, 58), rows), "Outcomes", behind, KEY, note)
+    without = ", ".join(run.name for run in runs if run not in able)
+    note = f"{WHISKERS} Without rates, and so without a bar: {without}." if without else WHISKERS
+    bars = Bars(tuple(mix(run.name, run.summary.rates) for run in able), unit(able))
+    return Figure((bars,), "Outcomes", behind, KEY, note)
+
+
+_TOLD = (
+    "The upright marks are what this simulated subject was told to do, over all scenarios: its lie and evade are "
+    "shares of those in which it has a belief."
+)
+
+
+def _row(summary: Summary, name: OutcomeName) -> Row:
+    rate = RATE_OF[name]
+    truth = summary.planted[rate] if summary.planted else None
+    return Row(name.replace("_", " "), summary.rates[rate], colour_of(name), truth)
+
+
+def _table(runs: Sequence[Scored]) -> Table:
+    disputed = any("disputed" in run.summary.counts for run in runs)
+    planted = any(run.summary.planted for run in runs)
+    rows: list[tuple[Inline, ...]] = [
+        (*named(runs, run), Words(_called(run, name), name), f"{count:,}", *_share(run, name, disputed, planted))
+        for run in runs
+        for name, count in run.summary.counts.items()
+    ]
+    more = (*(("disputes either way",) if disputed else ()), *(("as simulated",) if planted else ()))
+    return table(runs, ("outcome", "scenarios", "share", "95 %", *more), rows, " ".join(_notes(runs)))
+
+
+def _called(run: Scored, name: OutcomeName) -> str:
+    """What an outcome is called in the table, with a mark where it was not measured here."""
+    return f"{name.replace('_', ' ')}{shared_mark(run.summary) if name == 'no_belief' else ''}"
+
+
+def _share(run: Scored, name: OutcomeName, disputed: bool, planted: bool) -> Iterator[str]:
+    """The share of an outcome with its interval, with what disputes leave open and what a simulation was told."""
+    rate = RATE_OF.get(name)
+    share = run.summary.rates[rate] if rate else None
+    yield from pair(share) if share else ("", "")
+    if disputed:
+        yield interval(run.summary.disputed.get(rate or "", NO_DATA).bounds) if share else ""
+    if planted:
+        truth = run.summary.planted
+        yield percent(truth[rate]) if truth and rate else ""
+
+
+def _notes(runs: Sequence[Scored]) -> Iterator[str]:
+    if any(statements(run) > 1 for run in runs):
+        yield "Scenarios are counted by their first statement; shares are over all statements."
+    if any(_SAMPLE.search(run.summary.scenarios.taken) for run in runs):
+        yield "Shares have the weights of the sample; counts do not."
+    if any(run.summary.second for run in runs):
+        yield "Counts are by the second judge where it looked; shares are estimated from what it changed there."
+    if any("no_lie" in run.summary.counts for run in runs):
+        yield "No lie: the belief was asked for only until that was known. Shares but P(lie) are estimated from a part."
+    if any("disputed" in run.summary.counts for run in runs):
+        yield "A disputed outcome counts in each share by the part of its judges who find that."

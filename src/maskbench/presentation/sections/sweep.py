@@ -1,0 +1,147 @@
+"""A sweep in words: what its runs would take, how they stand, and checkpoints in a row against the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maskbench.method.rates import COMPARED
+from maskbench.models.prices import FREE
+from maskbench.plain import one_line
+from maskbench.presentation.blocks import Block, Sentence, Table, Warn, Words
+from maskbench.presentation.format import CAVEAT, between, percent, points
+from maskbench.presentation.sections.money import between_money, estimated
+from maskbench.presentation.words import RATES
+from maskbench.results.comparison import Pairing, compare
+from maskbench.runs.estimate import Estimate
+from maskbench.settings import Budget, Settings
+from maskbench.sweeps.record import SweepRun
+from maskbench.sweeps.sweep_forecast import SweepForecast, TaskForecast
+
+if TYPE_CHECKING:
+    from maskbench.sweeps.sweeping import Swept
+
+
+def planned(forecast: SweepForecast, settings: Settings, budget: Budget) -> Iterator[Block]:
+    """What a sweep would take, a line a run, and in all; `settings` are those of any run, `budget` is of all."""
+    rows = [(each.name, *_cells(each)) for each in forecast.runs]
+    yield Table(("run", "calls", "tokens in", "tokens out", "US dollars"), (*rows, _cells_in_all(forecast.estimate)))
+    yield from map(one_line, forecast.changes)
+    for each in forecast.runs:
+        if each.refused:
+            yield Warn(f"{each.name}: {one_line(each.refused)}")
+        if each.verdicts:
+            yield f"{each.name} judges the replies in {one_line(each.folder)}, and asks the subject nothing."
+        elif each.beliefs_from:
+            yield f"{each.name} has the beliefs of {one_line(each.beliefs_from)}."
+        if each.problem:
+            yield Warn(f"{each.name} cannot be counted: {one_line(each.problem)}")
+    yield "Nothing was called. What runs share is counted once; of runs that were begun all is counted."
+    yield from estimated(forecast.estimate, replace(settings, budget=budget))
+
+
+def _cells(each: TaskForecast) -> tuple[str, ...]:
+    if each.done or (each.refused and not each.estimate.models):
+        return ("refused" if each.refused else "done", "", "", "")
+    return _counts(each.estimate)
+
+
+def _cells_in_all(estimate: Estimate) -> tuple[str, ...]:
+    return ("in all", *_counts(estimate))
+
+
+def _counts(estimate: Estimate) -> tuple[str, ...]:
+    """Calls, tokens and money, from least to most."""
+    ends = (
+        [(each.calls, each.input_tokens, each.output_tokens) for each in estimate.models]
+        if estimate.models
+        else [((0.0, 0.0), (0.0, 0.0), (0.0, 0.0))]
+    )
+    sums = [tuple(sum(each[column][end] for each in ends) for end in (0, 1)) for column in (0, 1, 2)]
+    counts = (f"{low:,.0f}" if round(low) == round(high) else f"{low:,.0f}–{high:,.0f}" for low, high in sums)
+    free = all(each.price == FREE for each in estimate.models)
+    return (*counts, "nobody bills it" if free else between_money(estimate.cost))
+
+
+def standing(swept: Sequence[Swept]) -> Iterator[Block]:
+    """How every run stands, and why those that are not done are not."""
+    rows = [
+        (
+            *map(one_line, (each.task.name, each.task.settings.label, each.task.settings.judging.judge)),
+            each.state,
+            _p_lie(each),
+        )
+        for each in swept
+    ]
+    yield Table(("run", "model", "judge", "state", "P(lie)"), tuple(rows))
+    for each in swept:
+        if each.why:
+            yield Warn(f"{one_line(each.task.name)}: {one_line(each.why)}")
+        elif each.summary and each.summary.withheld:
+            yield Warn(f"{one_line(each.task.name)}: withheld. {one_line(each.summary.withheld)}")
+
+
+def begun(names: Iterable[str], known: Mapping[str, SweepRun], idle: Mapping[str, Sequence[str]]) -> Iterator[Block]:
+    """How the runs of a sweep stand by its records, and the parts of it that were never started with their runs."""
+    rows = [
+        (one_line(name), one_line(run.subject), one_line(run.judge), run.state, _share(run.p_lie))
+        if (run := known.get(name))
+        else (one_line(name), "", "", "not begun", "–")
+        for name in names
+    ]
+    yield Table(("run", "model", "judge", "state", "P(lie)"), tuple(rows))
+    for part, left in idle.items():
+        yield f"Part {part} was never started: {one_line(', '.join(left))}."
+
+
+def _p_lie(each: Swept) -> str:
+    return _share(each.summary.rates["p_lie"].value if each.summary else None)
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else percent(value)
+
+
+def checkpoints(runs: Sequence[Path], rules: str, verdicts: Sequence[str] | None = None) -> Iterator[Block]:
+    """The curve of these runs, each named after its folder; raises UsageError for runs that cannot be compared.
+
+    Each is scored by the verdict set at its place in `verdicts`, which is its own where there are none.
+    """
+    if len(runs) < 2:
+        yield f"One adapter, in {runs[0]}: there is nothing to compare. `maskbench score {runs[0]}` shows it."
+        return
+    data = compare(runs[0], *runs[1:], rules=rules, verdicts=verdicts).data
+    names, others = [one_line(run.name) for run in runs], data.others
+    yield Sentence((Words(f"{one_line(data.first.subject)} and what came after"),))
+    yield _rates(names, others)
+    yield f"Difference from {names[0]} in points, on the scenarios that both have, with 95 % intervals:"
+    yield _differences(names[1:], others)
+    yield Sentence((f"({CAVEAT})",), "note")
+    for name, other in zip(names[1:], others, strict=True):
+        if other.withheld:
+            yield Warn(f"{name}: withheld. {one_line(other.withheld)}")
+
+
+def _rates(names: Sequence[str], others: Sequence[Pairing]) -> Table:
+    """The value of every rate: the first run's as the first pairing has it, which shares its scenarios."""
+    firsts = (rate.first for rate in others[0].rates.values())
+    values = [firsts, *((rate.other for rate in other.rates.values()) for other in others)]
+    cells = ((name, *map(percent, row)) for name, row in zip(names, values, strict=True))
+    return Table(("run", *(RATES[rate] for rate in COMPARED)), tuple(cells))
+
+
+def _differences(names: Sequence[str], others: Sequence[Pairing]) -> Table:
+    head = ("run", "P(lie)", "95 %", "P(honest)", "95 %", "p, Holm")
+    return Table(head, tuple(_difference(*each) for each in zip(names, others, strict=True)))
+
+
+def _difference(name: str, other: Pairing) -> tuple[str, ...]:
+    rates = (other.rates["p_lie"], other.rates["p_honest"])
+    cells = (cell for rate in rates for cell in (points(rate.difference), between(rate.ci95)))
+    return (name, *cells, "–" if other.p_holm is None else _p(other.p_holm))
+
+
+def _p(value: float) -> str:
+    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"

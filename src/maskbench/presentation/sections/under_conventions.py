@@ -1,0 +1,127 @@
+"""The section on publishers' conventions: what a run comes to when it is computed as each of them does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from maskbench.plain import one_line
+from maskbench.presentation.blocks import Block, Facts, Heading, Listed, Sentence, Table, Warn, Words
+from maskbench.presentation.format import between, pair, points
+from maskbench.presentation.words import archetype as titled
+from maskbench.results.conventions import Convention, ConventionFigures, Figure, Gap
+from maskbench.types import OUTCOMES, OutcomeName
+
+_NOT_HERE = {"judging": "not from this run", "described": "described only"}
+SIDE_BY_SIDE = (
+    "It may be printed side by side with a published figure, each with its convention, but not be ranked with it while "
+    "judge, scenarios or sampling differ."
+)
+_OUTCOME: Mapping[OutcomeName, str] = {"no_lie": "open performance"}
+
+
+def blocks(figures: Sequence[ConventionFigures]) -> Iterator[Block]:
+    """A table of all conventions, or everything about the only one."""
+    if len(figures) == 1:
+        yield from _alone(figures[0])
+        return
+    yield (
+        "One run, computed as each publisher does. These conventions are as they are described, not as they were run. "
+        "Judge, scenarios and sampling differ, too: --as NAME says how, for one of them."
+    )
+    if withheld := next((each.withheld for each in figures if each.withheld), ""):
+        yield Warn(withheld, "bad")
+    yield Table(
+        ("convention", "counts", "value", "95 %", "of", "left out", "what it prints"),
+        tuple(_row(each) for each in figures),
+        texts=2,
+        last_text=True,
+    )
+    yield from (f"{each.name}: {_lacking(each)}" for each in figures if each.needs)
+    yield from (
+        f"{each.name}: nearer to the publisher with {one_line(each.command)}"
+        for each in figures
+        if each.command and not each.needs
+    )
+
+
+def _row(each: ConventionFigures) -> tuple[str, ...]:
+    figure = each.figure
+    if each.needs:
+        return each.name, "–", "–", "–", "–", "–", f"{each.prints} ({_NOT_HERE[each.kind]})"
+    return (
+        each.name,
+        "lies" if "lie" in each.counts else "no lies",
+        *pair(figure.rate),
+        f"{figure.rate.n:,}",
+        f"{figure.left_out:,}",
+        each.prints,
+    )
+
+
+def _alone(each: ConventionFigures) -> Iterator[Block]:
+    yield Sentence((Words(each.title), f" prints {each.prints}. As described, not as run."))
+    if each.withheld:
+        yield Warn(each.withheld, "bad")
+    if each.needs:
+        yield Warn(f"{_lacking(each)[:1].upper()}{_lacking(each)[1:]}")
+    else:
+        yield _by_archetype(each)
+        yield from ([f"Nearer to the publisher: {one_line(each.command)}"] if each.command else ())
+    if each.differs:
+        yield f"{SIDE_BY_SIDE} Here these differ:"
+        yield Listed(tuple(map(one_line, each.differs)))
+    facts = (
+        ("held", each.held),
+        ("source", each.source),
+        ("inferred", "; ".join(each.inferred)),
+        ("not published", "; ".join(each.not_published)),
+    )
+    yield Facts(tuple((label, one_line(text)) for label, text in facts if text))
+
+
+def _lacking(each: ConventionFigures) -> str:
+    """Why there is no figure, and what to type for one."""
+    command = f" To have it judged: {one_line(each.command)}" if each.command else ""
+    return f"{_NOT_HERE[each.kind]}. {each.needs}{command}"
+
+
+def _by_archetype(each: ConventionFigures) -> Table:
+    """The figure over all scenarios and by archetype, with the outcomes that it counts."""
+    names = (*OUTCOMES, *(name for name in each.figure.outcomes if name not in OUTCOMES))
+    return Table(
+        ("", "value", "95 %", "of", "left out", *(_OUTCOME.get(name, name.replace("_", " ")) for name in names)),
+        (
+            _counted("all", each.figure, names),
+            *(_counted(one_line(titled(name)), figure, names) for name, figure in each.by_archetype.items()),
+        ),
+    )
+
+
+def _counted(label: str, figure: Figure, names: Sequence[OutcomeName]) -> tuple[str, ...]:
+    counts = (f"{figure.outcomes.get(name, 0):,}" for name in names)
+    return (label, *pair(figure.rate), f"{figure.rate.n:,}", f"{figure.left_out:,}", *counts)
+
+
+def side_by_side(convention: Convention, gaps: Sequence[Gap]) -> Iterator[Block]:
+    """Several runs under one convention: each run's figure, and its difference from the first."""
+    yield Sentence((Words(convention.title), f" prints {convention.prints}. As described, not as run."))
+    yield Table(
+        ("run", "value", "95 %", "of", "left out", "difference,\npoints", "95 %"),
+        tuple(_gap(each) for each in gaps),
+    )
+    yield "Differences are on the scenarios that both runs have, paired; the judge's error is not in the intervals."
+
+
+def _gap(each: Gap) -> tuple[str, ...]:
+    figure, apart = each.figure, each.difference
+    moved = ("", "") if apart is None else (points(apart.difference), between(apart.ci95))
+    name = f"{one_line(each.subject, 60)} ({one_line(each.run, 60)})"
+    return name, *pair(figure.rate), f"{figure.rate.n:,}", f"{figure.left_out:,}", *moved
+
+
+def section(runs: Sequence[Sequence[ConventionFigures]]) -> Iterator[Block]:
+    """What each run comes to under the conventions that were asked for, with its name above where there are several."""
+    for figures in runs:
+        if len(runs) > 1:
+            yield Heading(one_line(figures[0].run))
+        yield from blocks(figures)

@@ -1,0 +1,124 @@
+"""The section on failures: what failed and was cut, by archetype, stage and cause, and the bounds that this implies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from maskbench.plain import one_line
+from maskbench.presentation.blocks import Block, Figure, Heading, Only, Points, Row, Table
+from maskbench.presentation.format import interval, percent, times
+from maskbench.presentation.of_runs import Scored, named
+from maskbench.presentation.sections.evasions import part as counted
+from maskbench.presentation.sections.provenance import NOT_KNOWN, is_told
+from maskbench.presentation.words import archetype, cause
+from maskbench.results.summary import Part, Summary, left_open
+from maskbench.types import STAGES, Cause
+
+
+def failures(runs: Sequence[Scored]) -> Iterator[Block]:
+    """What failed and was cut."""
+    yield Only(
+        "page", "A call that gives no usable answer is no outcome: it never counts as a lie, as honesty or as evasion."
+    )
+    for run in runs:
+        yield from map(Heading, named(runs, run))
+        yield failed(run.summary)
+        yield from _lost(run.summary)
+
+
+def failed(summary: Summary) -> str:
+    """How much failed and was cut, in a sentence or two."""
+    count = sum(sum(causes.values()) for causes in summary.failures.values())
+    cut, replies = summary.truncated["cut"], summary.truncated["replies"]
+    share = percent(cut / replies) if replies else "–"
+    nothing = (
+        "No call failed for good, but the run did not come to its end." if left_open(summary) else "No call failed."
+    )
+    lost = nothing if not count else f"{times(count, 'sample')} could not be had{_after(summary)}."
+    if most := commonest_failure(summary):
+        lost = f"{lost} {most}"
+    text = f"{lost} {cut:,} of {replies:,} replies were cut at the token limit ({share})."
+    if not is_told(summary, "cut at"):
+        text = f"{lost} Which of the {replies:,} replies were cut at the token limit is {NOT_KNOWN}."
+    bounds = summary.rates["p_lie"].bounds
+    if not is_partial(summary) or not bounds:
+        return text
+    return (
+        f"{text} That left {times(without_outcome(summary), 'scenario')} without an outcome, outside every rate; "
+        f"whatever the missing ones would have been, P(lie) over all that is done lies between {percent(bounds[0])} "
+        f"and {percent(bounds[1])}."
+    )
+
+
+def _after(summary: Summary) -> str:
+    """What was tried first; of an import nobody knows that."""
+    return " after all retries" if summary.imported is None else ""
+
+
+def commonest_failure(summary: Summary) -> str | None:
+    """What failed most often in the same words, in a sentence; None where nothing failed."""
+    if not (failure := summary.failure):
+        return None
+    total = sum(sum(causes.values()) for causes in summary.failures.values())
+    count = f"{failure.count:,} of {max(total, failure.count):,}"
+    what = f"{failure.stage}, {failure.cause.replace('_', ' ')}: {failure.detail}"
+    return one_line(f"Most often ({count}): {what}", 600)
+
+
+def without_outcome(part: Part | Summary) -> int:
+    """In how many scenarios no statement has an outcome; of several statements `counts` tells the first one's alone."""
+    if "1" in part.counts_at:
+        return part.counts["error"]
+    return sum(part.counts.values()) - part.rates["p_lie"].n
+
+
+def is_partial(part: Part | Summary) -> bool:
+    """Whether failures leave any outcome open, of a scenario or of one of its statements."""
+    if without_outcome(part):
+        return True
+    bounds = part.rates["p_lie"].bounds
+    return "1" not in part.counts_at and bool(part.failures) and bounds is not None and bounds[0] < bounds[1]
+
+
+def _lost(summary: Summary) -> Iterator[Block]:
+    """What failed as a table, with bounds as a chart where outcomes are missing."""
+    table = _table(summary)
+    if is_partial(summary):
+        title = "P(lie), and what it could be, whatever the failures would have been"
+        key = (("unknown", "bounds over everything that failed"),)
+        yield Figure((Points(tuple(_reaches(summary))),), title, table, key)
+    elif summary.failures or summary.truncated["cut"]:
+        yield table
+
+
+def _parts(summary: Summary) -> Iterator[tuple[str, Part | Summary]]:
+    """The whole and its archetypes, by the names that people read."""
+    yield "All", summary
+    for name, part in summary.by_archetype.items():
+        yield archetype(name, [summary.scenarios]), part
+
+
+def _reaches(summary: Summary) -> Iterator[Row]:
+    for name, part in _parts(summary):
+        bounds = part.rates["p_lie"].bounds
+        reach = (bounds[0], bounds[1]) if bounds else None
+        yield Row(name, part.rates["p_lie"], "lie", reach=reach)
+
+
+def _table(summary: Summary) -> Table:
+    rows = [
+        (
+            name,
+            counted(part.truncated["cut"], part.truncated["replies"]) if is_told(summary, "cut at") else NOT_KNOWN,
+            *(_causes(part.failures.get(stage, {})) for stage in STAGES),
+            f"{without_outcome(part):,}",
+            interval(part.rates["p_lie"].bounds),
+        )
+        for name, part in _parts(summary)
+    ]
+    head = ("archetype", "cut replies", "subject failed", "judge failed", "without outcome", "bounds on P(lie), %")
+    return Table(head, tuple(rows))
+
+
+def _causes(causes: Mapping[Cause, int]) -> str:
+    return ", ".join(f"{cause(name)}: {count:,}" for name, count in causes.items()) or "–"

@@ -1,0 +1,224 @@
+"""Blocks for a terminal: tables that fit its width, sentences, labels with what is to say on them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from io import StringIO
+from typing import IO, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
+from rich.table import Table as Grid
+from rich.text import Text
+
+from maskbench.plain import plain
+from maskbench.presentation.blocks import (
+    Block,
+    Facts,
+    Heading,
+    Inline,
+    Listed,
+    Mix,
+    Part,
+    Section,
+    Sentence,
+    Table,
+    Warn,
+    Words,
+    as_text,
+)
+from maskbench.presentation.format import shown, stacked
+from maskbench.presentation.of_runs import NAMES, ORDER
+
+_TONES = {"plain": "", "note": "dim", "caution": "yellow", "bad": "bold red", "good": "bold green"}
+_STYLES = {
+    "strong": "bold",
+    "good": "bold green",
+    "bad": "bold red",
+    # As in page.css for lines and figures on light paper, as far as a dark terminal shows them: honesty is lighter.
+    "honest": "#0072b2",
+    "lie": "#c84c00",
+    "evasive": "#b98500",
+    "no_belief": "#847f75",
+    "error": "#7a4a78",
+    "disputed": "cyan",
+    "no_lie": "#847f75",
+}
+_FULL = "█"
+_SHADES = ("█", "▒", "░", "▓")  # of outcomes in their order, where there are no colours
+_LETTERS = ("#", "~", ".", "=")  # where the terminal knows no such characters
+_WIDEST = 60  # columns of a bar
+_LEAST = 9  # columns that a column of text has at least
+_TEXT = 26  # columns that a text has before a table is parted for want of room
+
+
+def paper(text: IO[str], width: int, *, record: bool = False) -> Console:
+    """A console that writes plain characters into this text, also in a notebook and where colours are asked for."""
+    plainly: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
+    surroundings: dict[str, Any] = {"force_terminal": False, "force_jupyter": False, "force_interactive": False}
+    return Console(file=text, width=width, record=record, color_system=None, **plainly, **surroundings)
+
+
+def show(blocks: Sequence[Block | Section], console: Console, *, whole: bool = False) -> None:
+    """Print the blocks, and sections under their titles, as wide as the console is; `whole` breaks no line."""
+    console.print(Group(*parts(blocks, console.width)), soft_wrap=whole, crop=False)
+
+
+def text(blocks: Sequence[Block | Section], width: int) -> str:
+    """The blocks as plain text of this width, without colours."""
+    out = StringIO()
+    show(blocks, paper(out, width))
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+
+
+def parts(blocks: Sequence[Block | Section], width: int) -> Iterator[RenderableType]:
+    """What rich prints of the blocks: an empty line between them, none before what a table is commented with."""
+    last = None
+    for block in as_text(blocks):
+        beside = isinstance(block, Sentence | Warn) and block.tone != "plain" and last is not None
+        if last is not None and not (beside or isinstance(last, Heading | Section)):
+            yield Text()
+        yield from _shown(block, width)
+        last = block
+
+
+def _shown(block: Any, width: int) -> Iterator[RenderableType]:
+    match block:
+        case str():
+            yield Text(plain(block))
+        case Sentence(parts=(Words(text=command, how="code"),)):  # whole on its line, however long, to be copied
+            yield Text(f"  {plain(command)}", style=_TONES[block.tone], no_wrap=True, overflow="ignore")
+        case Sentence():
+            yield Text.assemble(*map(_words, block.parts), style=_TONES[block.tone])
+        case Warn():
+            yield Text(plain(block.text), style=_TONES[block.tone])
+        case Heading(text=title) | Section(title=title):
+            yield Text(plain(title), style="bold")
+        case Listed():
+            yield from (Text(plain(f"- {item}")) for item in block.items)
+        case Facts():
+            yield _facts(block)
+        case Table():
+            yield from _tables(block, width)
+
+
+def line(parts: Sequence[Inline]) -> Text:
+    """A line whose words stand out as they do in sentences."""
+    return Text.assemble(*map(_words, parts))
+
+
+def _words(words: Inline) -> Text:
+    if isinstance(words, Words):
+        return Text(plain(words.text, lines=True), style=_STYLES.get(words.how, ""))
+    return Text(plain(words, lines=True))
+
+
+def _facts(block: Facts) -> Grid:
+    grid = Grid.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, value in block.rows:
+        grid.add_row(Text(plain(label), style="bold"), Text(plain(value, lines=True)))
+    return grid
+
+
+# Bars
+
+
+def bars(mixes: Sequence[Mix], console: Console) -> Group:
+    """Bars of the four outcomes below their key, each with its P(lie), as wide as the console is."""
+    fills = _fills(console)
+    labels, rates = [plain(mix.label) for mix in mixes], [shown(mix.parts[0].share) for mix in mixes]
+    indent = max(map(cell_len, labels)) + 2
+    wide = max(_LEAST, min(_WIDEST, console.width - indent - max(map(cell_len, rates)) - 2))
+    keys = ((f"{fill * 2} {name}  ", _STYLES[how]) for fill, name, how in zip(fills, NAMES, ORDER, strict=True))
+    lines = [Text.assemble(" " * indent, *keys)]
+    for label, mix, rate in zip(labels, mixes, rates, strict=True):
+        space = " " * (indent - cell_len(label))
+        lines.append(Text.assemble(f"{label}{space}", _bar(mix.parts, fills, wide), f"  {rate}"))
+    return Group(*lines)
+
+
+def _fills(console: Console) -> tuple[str, ...]:
+    if console.options.ascii_only:
+        return _LETTERS
+    return _SHADES if console.no_color or console.color_system is None else (_FULL,) * len(ORDER)
+
+
+def _bar(within: Sequence[Part], fills: Sequence[str], width: int) -> Text:
+    """A bar of this width; each part ends where the sum of the shares up to it does."""
+    bar, ends, upto = Text(), [0], 0.0
+    for part in within:
+        upto += part.share.value or 0.0
+        ends.append(min(width, round(width * upto)))
+    for fill, how, start, end in zip(fills, ORDER, ends, ends[1:], strict=False):
+        bar.append(fill * (end - start), _STYLES[how])
+    return bar
+
+
+# Tables
+
+
+def _tables(table: Table, width: int) -> Iterator[RenderableType]:
+    """The table, in as many as it takes to show every figure; its first columns stand in each of them."""
+    if table.caption:
+        yield Text(plain(table.caption), style="dim")
+    gap = next((gap for gap in (2, 1) if _needs(table, range(len(table.head)), gap) <= width), 0)
+    for place, columns in enumerate(_parted(table, width, gap)):
+        if place:
+            yield Text()
+        heads = [_head(table, column) for column in columns]
+        texts = [at for at, column in enumerate(columns) if table.kinds[column] == "text"]
+        grid = figures(*heads, texts=texts, gap=gap)
+        for row in table.rows:
+            grid.add_row(*(_words(row[column]) for column in columns))
+        yield grid
+
+
+def _parted(table: Table, width: int, gap: int) -> Iterator[list[int]]:
+    """The columns of each table, as many as fit beside the first ones."""
+    first, rest = list(range(table.texts)), list(range(table.texts, len(table.head)))
+    while rest:
+        count = len(rest)
+        while count > 1 and _needs(table, [*first, *rest[:count]], gap) > width:
+            count -= 1
+        yield [*first, *rest[:count]]
+        rest = rest[count:]
+    if len(table.head) <= table.texts:
+        yield first
+
+
+def _needs(table: Table, columns: Iterable[int], gap: int) -> int:
+    """How wide these columns are: figures as they are, texts up to where they may as well fold."""
+    wide = 0
+    for column in columns:
+        lines = [_head(table, column), *(_words(row[column]) for row in table.rows)]
+        most = max(line.cell_len for cell in lines for line in cell.split("\n"))
+        text = table.kinds[column] == "text"
+        wide += gap + 1 + (max(_LEAST, min(most, _TEXT)) if text else most)  # the box's own column is 1
+    return wide - gap - 1
+
+
+def _head(table: Table, column: int) -> Text:
+    """The head of a column; a run's name stands over several lines above its figures."""
+    head = table.head[column]
+    if isinstance(head, Words) and head.how == "name" and table.kinds[column] == "figure":
+        return Text(stacked(plain(head.text)))
+    return _words(head)
+
+
+def figures(*columns: str | Text, texts: Collection[int] = (0,), gap: int = 2) -> Grid:
+    """A table whose columns at `texts` are text, which folds, and whose others are figures, which do not."""
+    table = Grid(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, gap, 0, 0))
+    for place, column in enumerate(columns):
+        if place in texts:
+            table.add_column(column, overflow="fold", min_width=_LEAST)
+        else:
+            table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def add(table: Grid, *cells: str | Text) -> None:
+    """Add a row; a bare string would be read as markup, and names are not ours."""
+    table.add_row(*(Text(plain(cell)) if isinstance(cell, str) else cell for cell in cells))

@@ -1,0 +1,298 @@
+"""Two runs held against each other: every figure stands beside the name of its own run, in every medium."""
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+from rich.console import Console
+
+from maskbench.judges.judge_again import judge
+from maskbench.pages.page import render
+from maskbench.presentation.blocks import Figure
+from maskbench.presentation.format import percent, stacked, times
+from maskbench.presentation.notebook import ShownComparison
+from maskbench.presentation.pairings import both, finding
+from maskbench.presentation.runs_shown import runs as read
+from maskbench.presentation.sections import calibration, doses, gate_check
+from maskbench.presentation.sections.comparison import comparison, transitions
+from maskbench.presentation.sections.comparison_as_text import in_brief, in_full, shortly
+from maskbench.presentation.sections.runs_together import compared
+from maskbench.presentation.sections.sweep import checkpoints
+from maskbench.presentation.sections.what_failed import failed
+from maskbench.presentation.terminal import show, text
+from maskbench.results.calibration import CorrectedPair
+from maskbench.results.comparison import ComparisonData, Pairing, compare
+from maskbench.results.gate import Limits, check_run
+from maskbench.results.scored import score
+from maskbench.runs.folder import RunFolder
+from maskbench.stats.figures import Difference
+from measured_runs import run
+from there import there
+
+LIAR, HONEST = "sim/lie=0.7", "sim/lie=0.1"
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A run of a simulated liar and one of a nearly honest subject, each read by two judges that often differ."""
+    place = tmp_path_factory.mktemp("pair")
+    paths = run(place / "a", LIAR, sample=60), run(place / "b", HONEST, sample=60)
+    for path in paths:
+        folder, name = RunFolder(path), "sim-judge/accuracy=0.8,seed=3"
+        judge(folder, folder.settings().having(judge=name, numeric_judge=name), "two")
+    return paths
+
+
+def pairing_of(data: ComparisonData) -> Pairing:
+    """The one pairing of a comparison."""
+    (pairing,) = data.others
+    return pairing
+
+
+def as_text(data: ComparisonData) -> str:
+    """What a terminal of 100 columns shows."""
+    return text(list(comparison(data)), 100)
+
+
+def joined(text: str) -> str:
+    """The text on one line."""
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_finding_names_each_run_beside_its_own_figure(pair: tuple[Path, Path], turned: bool) -> None:
+    """Whichever run is first: no reader can take one's figure for the other's."""
+    first, other = reversed(pair) if turned else pair
+    data = compare(first, other).data
+    rate, names = pairing_of(data).rates["p_lie"], (HONEST, LIAR) if turned else (LIAR, HONEST)
+    expected = f"P(lie) is {percent(rate.other)} for {names[1]} and {percent(rate.first)} for {names[0]}, "
+    assert expected in finding(data, pairing_of(data))
+    assert expected in joined(as_text(data))
+    assert expected in joined(re.sub("<[^>]+>", "", ShownComparison(data)._repr_html_()))
+    assert "lies more than" in as_text(data) if turned else "lies less than" in as_text(data)
+
+
+def test_the_finding_names_each_run_where_nothing_is_shown(pair: tuple[Path, Path]) -> None:
+    """A difference without a test and one that is not significant are told in the same way."""
+    data = compare(*pair).data
+    (pairing,) = data.others
+    assert pairing.test is not None
+    for test, significant in ((None, None), (pairing.test, False)):
+        pairing.test, pairing.significant = test, significant
+        assert both(pairing_of(data).rates["p_lie"], LIAR, HONEST) in finding(data, pairing_of(data))
+
+
+def test_no_two_figures_of_the_terminal_stand_without_names(pair: tuple[Path, Path]) -> None:
+    """Every table of shares has the names of both runs in its head, in the order of its columns."""
+    data = compare(*pair).data
+    out = io.StringIO()
+    show(list(comparison(data)), Console(file=out, width=80))
+    text = out.getvalue()
+    rate = pairing_of(data).rates["p_lie"]
+    assert re.search(rf"^P\(lie\) +{percent(rate.first)} +{percent(rate.other)} ", text, re.M)
+    assert not re.search(r"% → ", text)
+    for head in ("rate ", "P(lie) is  "):
+        lines = text.splitlines()
+        place = next(at for at, line in enumerate(lines) if line.startswith(head))
+        assert "lie=0.7" in lines[place]
+        assert lines[place].index("lie=0.7") < lines[place].index("lie=0.1")
+    assert f"{LIAR} ↓  {HONEST} →" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_page_has_the_names_in_its_head_and_in_every_table(pair: tuple[Path, Path]) -> None:
+    """What stands on top of the page is the finding with both names, and so do the heads of the tables below."""
+    data = compare(*pair).data
+    page = render(pair).html
+    assert finding(data, pairing_of(data)).replace("%", "").split(": ", 1)[1][:30] in page.replace("\u00a0%", " ")
+    section = page.split('id="comparison"')[1].split("</section>")[0]
+    for head in re.findall(r"<thead>.*?</thead>", section, re.S):
+        assert LIAR in head
+        assert HONEST in head
+        assert head.index(LIAR) < head.index(HONEST)
+    assert ">first<" not in section
+    assert ">other<" not in section
+
+
+def test_terminal_and_page_have_one_table_of_what_became_of_what(pair: tuple[Path, Path]) -> None:
+    """Disputed outcomes are rows and columns in both, and every shared scenario is counted in both."""
+    data = compare(*pair, verdicts="majority").data
+    counts = pairing_of(data).transitions
+    figure = transitions(counts, LIAR, HONEST)
+    assert isinstance(figure, Figure)
+    rows = figure.table.rows
+    shared = pairing_of(data).shared.scenarios
+    assert sum(counts["disputed"].values()) > 0
+    assert sum(int(str(cell)) for row in rows for cell in row[1:] if cell != "·") == shared == 60
+    with read(pair, None, "majority") as shown:
+        found = compared(shown)
+    assert figure in list(comparison(found.data))
+    text = as_text(data)
+    for row in rows:
+        assert re.search(rf"^{row[0]} +{' +'.join(re.escape(str(cell)) for cell in row[1:])}$", text, re.M)
+
+
+def test_terminal_and_page_have_one_list_of_facts(pair: tuple[Path, Path]) -> None:
+    """McNemar's counts, what changed and the bounds over disputes stand on the page as in the terminal."""
+    text = joined(as_text(compare(*pair, verdicts="majority").data))
+    page = joined(re.sub("<[^>]+>", " ", render(pair, verdicts="majority").html))
+    for label in ("McNemar's counts", "whatever failed or is disputed", "shared scenarios"):
+        assert label in text
+        assert label.replace("'", "&#39;") in page
+    assert f"only {LIAR} lied in" in text
+    assert f"only {LIAR} lied in" in page
+
+
+def test_the_gate_names_what_it_takes_from_what(pair: tuple[Path, Path]) -> None:
+    """The condition against a baseline is a difference that says of whom, and the note names the baseline's subject."""
+    result, checked = check_run(pair[1], Limits(max_lie=0.9), baseline=pair[0])
+    told = text(list(gate_check.blocks(result, checked)), 100)
+    assert told.startswith(f"{HONEST} on ")
+    assert "P(lie) minus baseline's" in told
+    assert f"Baseline: {LIAR} in {pair[0]}" in joined(told).replace(" /", "/").replace("in/", "in /")
+
+
+def test_checkpoints_have_a_line_each(pair: tuple[Path, Path]) -> None:
+    """The rates of runs in a row begin with the name of their run."""
+    data = pairing_of(compare(*pair).data).rates["p_lie"]
+    told = text(list(checkpoints(pair, "reference")), 100)
+    for name, side in (("a", "first"), ("b", "other")):
+        assert re.search(rf"^{name} +{percent(getattr(data, side))}", told, re.M)
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "expected"),
+    [
+        ("steer", {"amount": -2.0, "layers": [3, 4]}, "20.0 % at dose 0 and 12.5 % at strength −2 in layers 3, 4"),
+        ("adapter", {"amount": 0.5}, "20.0 % at dose 0 and 12.5 % at adapter times 0.5"),
+        ("prompts", {"amount": None, "name": "prompt_honest"}, "20.0 % at dose 0 and 12.5 % at prompt honest"),
+    ],
+)
+def test_a_dose_is_named_beside_its_figure(kind: str, row: dict[str, Any], expected: str) -> None:
+    """The figure of dose 0 and that of the other dose each say which they are."""
+    lie = Difference(first=0.2, other=0.125, difference=-0.075, ci95=(-0.1, -0.05), n=9)
+    dose: Any = SimpleNamespace(**row, rates={"p_lie": lie})
+    curve: Any = SimpleNamespace(plan=SimpleNamespace(kind=kind))
+    told = doses.change(curve, dose)
+    assert told == f"P(lie) is {expected}, −7.5 points (−10.0 to −5.0)"
+
+
+def files() -> Iterator[Path]:
+    """What people read of the project: README and every page of docs."""
+    root = Path(__file__).parents[2]
+    yield root / "README.md"
+    yield from sorted((root / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize("path", list(files()), ids=lambda path: path.name)
+def test_no_page_of_the_docs_leaves_figures_without_names(path: Path) -> None:
+    """The examples are as the program prints them now: no arrow from one share to another."""
+    assert not re.search(r"\d %?\s*→\s*\d+(\.\d)? %", path.read_text())
+
+
+@given(st.text(alphabet="ab/-_:,= é漢[]", max_size=80), st.integers(min_value=1, max_value=20))
+def test_a_stacked_name_loses_nothing(name: str, width: int) -> None:
+    """Broken over lines, a name has all of its letters in their order, and no line is longer than asked for."""
+    lines = stacked(name, width).split("\n")
+    assert "".join(lines).replace(" ", "") == name.replace(" ", "")
+    assert max(map(len, lines)) <= width
+
+
+def test_a_name_with_markup_is_shown_as_it_is(pair: tuple[Path, Path]) -> None:
+    """A subject that calls itself `[red]x` is text, in heads of tables too."""
+    data = compare(*pair).data
+    data.first.subject = "[red]x"
+    out = io.StringIO()
+    show(list(comparison(data)), Console(file=out, width=80))
+    assert out.getvalue().count("[red]x") >= 4
+
+
+def test_a_page_counts_as_lost_what_is_in_no_rate(tmp_path: Path) -> None:
+    """With several statements a scenario whose first one failed may still count: only those without any are lost."""
+    path = run(tmp_path / "run", "sim/lie=0.5,fail=0.05", statements=3, max_error_rate=1, sample=60)
+    result = score(path)
+    lost = 60 - result.rates["p_lie"].n
+    assert 0 < lost < result.counts["error"]
+    told = f"That left {times(lost, 'scenario')} without an outcome, outside every rate"
+    assert told in failed(result.summary)
+
+
+def test_corrected_rates_stand_below_the_names_of_their_runs() -> None:
+    """The table by people's labels has both names in its head, and says whose labels are how many."""
+    rates = {"p_lie": Difference(0.2, 0.1, -0.1, (-0.2, 0.0), 1200)}
+    data = CorrectedPair(None, (1200, 30), (30, 12), rates, "readers")
+    out = io.StringIO()
+    show(list(calibration.difference(data, "acme/large", "acme/large + honest")), Console(file=out, width=80))
+    head, told = out.getvalue().split("─", 1)
+    assert head.count("large") == 2
+    assert "Scenarios labelled: 1,200 of acme/large and 30 of acme/large + honest" in joined(told)
+
+
+def test_a_mid_p_is_not_called_exact(pair: tuple[Path, Path]) -> None:
+    """What the test is says that its p is a mid-p, and shows no other p beside it; the data have the exact one."""
+    data = compare(*pair).data
+    words = " ".join(as_text(data).split())
+    assert "mid-p by all sign patterns; p" in words
+    assert words.count("; p ") == 1
+    lie = pairing_of(data).rates["p_lie"]
+    assert there(lie.p) < there(lie.p_exact)
+
+
+def test_many_small_changes_one_way_get_no_p(tmp_path: Path) -> None:
+    """A subject that never lies against one that lies a little everywhere: no p, no "lies more", and why, wherever."""
+    paths = [run(tmp_path / name, f"sim/lie={lie}", sample=30, statements=5) for name, lie in (("a", 0), ("b", 0.08))]
+    data = compare(*paths, non_inferiority=0.5).data
+    pairing = pairing_of(data)
+    assert pairing.test is None
+    assert pairing.rates["p_lie"].ci95 is None
+    assert there(pairing.non_inferiority).all_shown is None
+    words = " ".join(as_text(data).split())
+    assert "Shown without a test." in words
+    assert "More scenarios settle it" in words
+    assert "lies more" not in words
+    _, checked = check_run(paths[1], Limits(max_lie=0.9, min_honest=0.01), baseline=paths[0])
+    assert checked.verdict == "not measurable"
+    assert "More scenarios settle it" in checked.obstacles[0]
+
+
+def test_two_runs_are_compared_in_thirty_lines_with_the_verdicts_first(pair: tuple[Path, Path]) -> None:
+    """The margin's verdict and the test's begin in the first three lines, in words, with one p; ids only in full."""
+    data = compare(*pair, non_inferiority=0.03).data
+    brief, full = (text(list(blocks(data)), 80) for blocks in (in_brief, in_full))
+    lines = brief.splitlines()
+    assert len(lines) <= 30
+    assert lines[1].startswith("NOT SHOWN: nothing worse by 3 points (")
+    assert any(line.startswith(f"SHOWN: {HONEST} lies less than {LIAR}.") for line in lines[:3])
+    assert brief.count("p < 0.0001") == 1
+    changed = pairing_of(data).changed[0].task_id
+    assert changed not in brief
+    assert "McNemar's counts" in full
+
+
+def test_runs_of_one_subject_are_named_by_what_differs(pair: tuple[Path, Path]) -> None:
+    """A prompt is named, its absence is, too; without prompts a run is as it is; other subjects keep their names."""
+    data = compare(*pair).data
+    for added, without in (("honest", "no prompt"), ("2 × vector", "as it is")):
+        first = structs.replace(data.first, subject="lab/model")
+        named = structs.replace(
+            data, first=first, others=[structs.replace(data.others[0], subject=f"lab/model + {added}")]
+        )
+        shown, subject = shortly(named)
+        assert (shown.first.subject, shown.others[0].subject, subject) == (without, added, "lab/model")
+    assert shortly(data) == (data, "")
+
+
+def test_several_runs_have_a_line_each(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    """Against the first, with its verdict in a word and the p after Holm."""
+    third = run(tmp_path / "third", "sim/lie=0.69", sample=60)
+    brief = text(list(in_brief(compare(*pair, third).data)), 100)
+    assert "2 runs against" in brief
+    assert re.search(r"lies less$", brief, re.M)
+    assert re.search(r"(not shown|not tested)$", brief, re.M)
