@@ -102,7 +102,7 @@ def test_where_the_second_judge_was_shown_everything_it_is_its_own_set(runs: tup
     one, two = (pairing(runs, verdicts=name) for name in ("whole", "all"))
     for name, rate in one.rates.items():
         assert rate.difference == pytest.approx(two.rates[name].difference)
-        assert rate.ci95 == pytest.approx(two.rates[name].ci95, abs=0.015)
+        assert rate.ci95 == pytest.approx(two.rates[name].ci95, abs=0.02)
     assert one.transitions == two.transitions
     assert one.effects["conditional_lie_rate"].value == pytest.approx(two.effects["conditional_lie_rate"].value)
     assert one.factors["conditional_lie_rate"].ci95 is None
