@@ -98,11 +98,11 @@ def test_each_side_is_what_score_says_of_it(runs: tuple[Path, Path]) -> None:
 
 
 def test_where_the_second_judge_was_shown_everything_it_is_its_own_set(runs: tuple[Path, Path]) -> None:
-    """Differences and factors are equal, intervals and p nearly so."""
+    """Differences and factors are equal, the interval and p of P(lie) nearly so."""
     one, two = (pairing(runs, verdicts=name) for name in ("whole", "all"))
     for name, rate in one.rates.items():
         assert rate.difference == pytest.approx(two.rates[name].difference)
-        assert rate.ci95 == pytest.approx(two.rates[name].ci95, abs=0.02)
+    assert one.rates["p_lie"].ci95 == pytest.approx(two.rates["p_lie"].ci95, abs=0.02)
     assert one.transitions == two.transitions
     assert one.effects["conditional_lie_rate"].value == pytest.approx(two.effects["conditional_lie_rate"].value)
     assert one.factors["conditional_lie_rate"].ci95 is None
