@@ -155,7 +155,8 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
     if summary.smoke:
         yield "A smoke run.", "It was cut short with --limit: it shows that things work, and measures nothing."
     if summary.withheld:
-        yield "The headline is withheld." if summary.complete else "Not complete.", one_line(summary.withheld)
+        why = one_line(summary.withheld) + _whatever(summary)
+        yield "The headline is withheld." if summary.complete else "Not complete.", why
     if text := left_open(summary):
         yield "How to continue.", one_line(text)
     elif summary.withheld and isinstance(run, Run):
@@ -193,6 +194,17 @@ def _answered(summary: Summary) -> str | None:
     asked = one_line(summary.subject.name, 60)
     return (
         f"{asked} was asked, and replies came from: {counts}. maskbench score RUN --answered-by NAME tells them apart."
+    )
+
+
+def _whatever(summary: Summary) -> str:
+    """What P(lie) is whatever the failures were, and the option that shows it all the same; empty without failures."""
+    limits = summary.rates["p_lie"].bounds
+    if not summary.complete or limits is None or limits[0] == limits[1]:
+        return ""
+    return (
+        f" Whatever these were, P(lie) is between {percent(limits[0])} and {percent(limits[1])}; a larger "
+        "--max-error-rate shows the rates all the same."
     )
 
 
