@@ -182,7 +182,7 @@ def test_every_field_of_every_file_is_in_the_reference() -> None:
     assert "| `complete` | true or false |" in text
     assert "| `withheld` | text or null |" in text
     assert "| `notes` | list of text |" in text
-    assert "| `metrics` | Metrics |" in text
+    assert "| `lying_at` | object of Share by name |" in text
     assert "{'" not in text
 
 

@@ -9,15 +9,12 @@ from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from maskbench.errors import UsageError
 from maskbench.models.install import extra, install
+from maskbench.results.scaling import Compute
 from maskbench.runs.disk import create
 from maskbench.runs.folder import RunFolder
-
-if TYPE_CHECKING:
-    from maskbench.results.scaling import Compute
 
 _PICTURES = (".pdf", ".svg", ".png", ".csv", ".html")
 
