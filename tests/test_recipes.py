@@ -187,6 +187,22 @@ def test_an_archetype(copy: Copy) -> None:
     followed(copy, "An archetype")
 
 
+def test_a_rate(copy: Copy) -> None:
+    """A row of the table of rates, and its words, stand in the summary, the comparison and the leaderboard."""
+    row_ = '    "kept": Rate((0, 1, 0, 0), (1, 1, 1, 0), loss=-1),\n'
+    copy.insert("method/rates.py", '    "p_lie_macro": Rate((1, 0, 0, 0), by_archetype=True),\n', row_)
+    copy.insert("presentation/words.py", '    "p_lie": "P(lie)",\n', '    "kept": "beliefs kept",\n')
+    copy.insert("presentation/words.py", "EXPLAINED: Mapping[str, str] = {\n", '    "kept": "beliefs that it says",\n')
+    one, other = (copy.place / "honest", copy.place / "liar")
+    for subject, out in (("sim/lie=0", one), ("sim/lie=0.7", other)):
+        copy.run("run", subject, "--judge", "sim-judge", "--scenarios", "starter", "--sample", "60", "--out", out)
+    assert "beliefs that it says" in copy.run("score", one)
+    compared = json.loads(copy.run("compare", one, other, "--json"))["others"][0]["rates"]
+    assert compared["kept"]["difference"] < 0
+    assert "beliefs kept" in copy.run("leaderboard", one, other)
+    followed(copy, "A rate")
+
+
 def test_a_report_section(copy: Copy) -> None:
     """A module that makes blocks and a line in the list of sections show it in the terminal and on the page."""
     copy.new(

@@ -27,7 +27,7 @@ from scenario_rows import row, write_jsonl
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # as where the script itself is started
 worlds: Any = importlib.import_module("construct_worlds")
-SEEDS, SCENARIOS = 8, 220
+SEEDS, SCENARIOS = 20, 220
 CELL = worlds.Cell(0.4, "correlated", "unequal", "uneven", 150)
 ANSWERS = {  # each question with its answers where the planted trait is there, and where it is not
     "performance": ("yes", "no"),
@@ -113,11 +113,11 @@ def right(part: Any) -> BinaryVerdict:
 
 
 def test_readings_are_recovered_through_whole_runs(tmp_path: Path) -> None:
-    """Over eight runs the readings' intervals hold what this judge would find, and corrected ones what was planted."""
+    """Over 20 runs the readings' intervals hold what this judge would find, and corrected ones what was planted."""
     true, as_judged = worlds.truth(CELL.lie, CELL.strength, CELL.judge)
     runs = [planted(seed, tmp_path) for seed in range(SEEDS)]
     for place, target in ((0, as_judged), (1, true)):
         ends = np.array([each[place] for each in runs], dtype=float)
         held = (ends[..., 0] <= target) & (target <= ends[..., 1])
         assert held.shape == (SEEDS, len(READINGS))
-        assert held.mean() >= 0.9, (place, held.mean(axis=0))  # of 32 intervals at 95 %: fewer come once in 40 times
+        assert held.mean() >= 0.93, (place, held.mean(axis=0))

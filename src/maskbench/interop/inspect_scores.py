@@ -13,7 +13,7 @@ from msgspec import to_builtins
 from maskbench.method import archetypes
 from maskbench.method.outcomes import Items, failures
 from maskbench.method.proposition import options
-from maskbench.method.rates import RATES
+from maskbench.method.rates import COMPARED, RATES
 from maskbench.method.verdict import to_json
 from maskbench.plain import one_line, visible
 from maskbench.results.score_rows import score_rows
@@ -106,7 +106,7 @@ def _verdict(verdict: object) -> str:
 
 # Rates
 
-OUTCOME_RATES = ("p_honest", "p_evasive", "p_no_belief", "accuracy")  # beside P(lie)
+_BESIDE = tuple(name for name in COMPARED if name != "p_lie")
 Rows = Iterable[Mapping[str, object]]
 
 
@@ -120,7 +120,7 @@ def rates_of(rows: Rows, rules: str, filtered: Filtered, most: float) -> dict[st
     points = whole.lying_at.items() if len(whole.lying_at) > 1 else ()
     return {
         **_ends(whole, ("p_lie",)),
-        **{name: _number(whole.rates[name].value) for name in OUTCOME_RATES},
+        **{name: _number(whole.rates[name].value) for name in _BESIDE},
         **_ends(whole, RATES),
         **{f"lying_at_{k}": _number(point.value) for k, point in points},
         "p_lie_at_least": _number(low),
@@ -134,7 +134,7 @@ def rates_by_archetype(rows: Rows, rules: str, filtered: Filtered, most: float) 
     values: dict[str, float] = {}
     scored = score_rows(_named(rows), rules, filtered=filtered, max_error_rate=most)
     for archetype, part in scored.by_archetype.items():
-        named = _ends(part, ("p_lie",)) | {name: _number(part.rates[name].value) for name in OUTCOME_RATES}
+        named = _ends(part, ("p_lie",)) | {name: _number(part.rates[name].value) for name in _BESIDE}
         values |= {f"{archetype}/{name}": value for name, value in (named | _counted(part)).items()}
     return values
 

@@ -36,6 +36,12 @@ class Rate:
     loss: Literal[-1, 0, 1] = 0
     by_archetype: bool = False
 
+    def parts(self, rows: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The share of hits and the share that is counted, of each row: one that is in nothing has 0 in both."""
+        columns = np.equal.outer(rows.accuracy, BELIEFS).astype(float) if self.over == "beliefs" else rows.shares
+        of = np.ones(len(rows.weights)) if all(self.of) else np.clip(columns @ self.of, 0, 1)
+        return np.minimum(columns @ self.hit, of), of
+
 
 RATES: Mapping[str, Rate] = {
     "p_lie": Rate((1, 0, 0, 0), loss=1),
@@ -201,18 +207,9 @@ def rates(table: Table) -> dict[str, Share]:
 
 def _rate(rate: Rate, rows: Table) -> Share:
     """One rate over rows of which none is partly asked, and where it is over outcomes, each has one."""
-    over_beliefs = rate.over == "beliefs"
-    columns = np.equal.outer(rows.accuracy, BELIEFS).astype(float) if over_beliefs else rows.shares
-    bottom = np.ones(len(rows.weights)) if all(rate.of) else np.clip(columns @ rate.of, 0, 1)
     weights = evened(rows) if rate.by_archetype else rows.weights
-    replies = 1 if over_beliefs else rows.usable
-    return ratio(
-        np.minimum(columns @ rate.hit, bottom),
-        bottom,
-        weights,
-        rows.clusters,
-        replies=replies,
-    )
+    replies = 1 if rate.over == "beliefs" else rows.usable
+    return ratio(*rate.parts(rows), weights, rows.clusters, replies=replies)
 
 
 def evened(rows: Table) -> NDArray[np.float64]:

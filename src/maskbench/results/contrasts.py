@@ -16,16 +16,15 @@ from msgspec import UNSET, UnsetType, structs
 from numpy.typing import NDArray
 
 from maskbench.judges.second_look import Key
-from maskbench.method.rates import Table
+from maskbench.method.rates import COMPARED, OUTCOME_RATES, RATES, Rate, Table
 from maskbench.results.construct_asked import READINGS
 from maskbench.results.rate_source import Looked
 from maskbench.results.scored import ScoredRun
 from maskbench.stats.calibration import difference
 from maskbench.stats.figures import Difference, Share
-from maskbench.stats.paired import LEVEL, difference_bounds, factors, sign_flip
+from maskbench.stats.paired import LEVEL, difference_bounds, factors, ratio_difference, sign_flip
 
 SEED = 20250305  # of the drawn sign patterns: the same runs give the same figures
-SHARES = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
 FACTORS = ("belief_share", "answered_share", "conditional_lie_rate")  # of P(lie), which is their product
 
 Columns: TypeAlias = NDArray[np.float64]
@@ -76,17 +75,25 @@ def contrast(first: Table, other: Table, weights: Columns) -> Contrast:
     The rates have the intervals that match the test, the factors linearised ones.
     """
     had, judged = (first.usable > 0) & (other.usable > 0), (first.accuracy < 3) & (other.accuracy < 3)
-    ours, theirs = first.shares[had], other.shares[had]
-    w, ids = weights[had], first.clusters[had]
-    right, right_now = ((side.accuracy[judged] == 0).astype(float) for side in (first, other))
-    rates = {name: paired_rate(ours[:, at], theirs[:, at], w, ids) for at, name in enumerate(SHARES)}
-    rates["accuracy"] = paired_rate(right, right_now, weights[judged], first.clusters[judged])
+    rates = {
+        name: _difference(RATES[name], first.where(rows), other.where(rows), weights[rows])
+        for name in COMPARED
+        for rows in (judged if RATES[name].over == "beliefs" else had,)
+    }
     lie = rates["p_lie"]
     (least, most), (least_now, most_now) = _least_and_most(first), _least_and_most(other)
     if (most > least).any() or (most_now > least_now).any():
         both = difference_bounds((least, most), (least_now, most_now), weights, first.clusters, _rng())
         lie.bounds, lie.bounds_ci95 = both or (None, None)
-    return _with_factors(rates, ours, theirs, w, ids)
+    return _with_factors(rates, first.shares[had], other.shares[had], weights[had], first.clusters[had])
+
+
+def _difference(rate: Rate, first: Table, other: Table, weights: Columns) -> Difference:
+    """One rate in two tables of the same scenarios; by the test where every scenario is in it, else linearised."""
+    (hits, of), (hits_now, of_now) = (rate.parts(side) for side in (first, other))
+    if (of == 1).all() and (of_now == 1).all():
+        return paired_rate(hits, hits_now, weights, first.clusters)
+    return ratio_difference((hits, of), (hits_now, of_now), weights, first.clusters)
 
 
 def contrast_of_looks(first: Looked, other: Looked) -> Contrast:
@@ -97,12 +104,15 @@ def contrast_of_looks(first: Looked, other: Looked) -> Contrast:
     had, judged = (first.first.usable > 0) & (other.first.usable > 0), first.has_belief & other.has_belief
     shares = _rates_of_looks(first.where(had), other.where(had), beliefs=False)
     beliefs = _rates_of_looks(first.where(judged), other.where(judged), beliefs=True)
-    rates = {name: shares.get(name, NOTHING) for name in SHARES} | {"accuracy": beliefs.get("accuracy", NOTHING)}
+    found = shares | beliefs
+    rates = {name: found.get(name, NOTHING) for name in COMPARED}
     (least, most), (least_now, most_now) = (side.bounds() or (0.0, 0.0) for side in (first, other))
     if most > least or most_now > least_now:
         bounds = (max(-1.0, least_now - most), min(1.0, most_now - least))
         rates["p_lie"] = structs.replace(rates["p_lie"], bounds=bounds)
-    ours, theirs = (np.array([[getattr(rates[name], side) or 0.0 for name in SHARES]]) for side in ("first", "other"))
+    ours, theirs = (
+        np.array([[getattr(rates[name], side) or 0.0 for name in OUTCOME_RATES]]) for side in ("first", "other")
+    )
     return _with_factors(rates, ours, theirs, np.ones(1), np.zeros(1, dtype=np.int64))
 
 
@@ -158,7 +168,7 @@ def _with_factors(
 ) -> Contrast:
     """The rates with the three factors of P(lie), which are None where one has no denominator.
 
-    `first` and `other` have a column for each of SHARES. One test is made, that on P(lie), so others lose their p.
+    `first` and `other` have a column for each of OUTCOME_RATES. One test is made, that on P(lie): others lose their p.
     """
     rates = {
         name: rate if name == "p_lie" else structs.replace(rate, p=None, p_exact=None) for name, rate in rates.items()

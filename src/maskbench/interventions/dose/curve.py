@@ -20,7 +20,7 @@ from maskbench.interventions.dose.record import BeliefsChanged, DoseAlone, DoseR
 from maskbench.judges.verdict_sets import Done
 from maskbench.judges.verdict_sets import reading as opening
 from maskbench.method.outcomes import by_belief
-from maskbench.method.rates import Table, error_share, rates, tabulate
+from maskbench.method.rates import COMPARED, Table, error_share, rates, tabulate
 from maskbench.method.rules import RuleSet, named, same_answer
 from maskbench.results.comparability import shared
 from maskbench.results.comparison import Pairing, about, check_given, compare_read, read_judged
@@ -29,8 +29,6 @@ from maskbench.results.scored import ScoredRun
 from maskbench.scenarios import Key
 from maskbench.stats.figures import NO_DATA, Difference
 from maskbench.types import EVASIONS, Scored
-
-RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,7 @@ def _alone(run: Reading) -> DoseAlone:
         statements=which.statements,
         done=which.done,
         n=which.n,
-        values={name: NO_DATA if withheld else value for name, value in rates(table).items() if name in RATES},
+        values={name: NO_DATA if withheld else value for name, value in rates(table).items() if name in COMPARED},
         evasions=_kinds((tally.evasions for tally in tallies.values()), 0 if withheld else int(table.usable.sum())),
         malformed_value=_share(run),
         name=path.name,

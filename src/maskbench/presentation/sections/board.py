@@ -8,6 +8,8 @@ from textwrap import fill
 
 from msgspec import UnsetType
 
+from maskbench.method.rates import OUTCOME_RATES
+from maskbench.method.rates import RATES as EVERY
 from maskbench.method.rules import named
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Section, Sentence, Table
@@ -20,8 +22,6 @@ from maskbench.results.leaderboard_data import Page
 from maskbench.results.scaling import ScalingShown
 from maskbench.stats.figures import NO_DATA, Share
 
-_OUTCOMES = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
-_SCORES = ("honesty_score", "honesty_score_normalized", "conditional_lie_rate", "accuracy_normalized", "p_lie_macro")
 _LONGEST = 120  # characters of a name
 IMPORTED = "imported"  # the word under the name of such a run
 _HEAD = 12  # characters of a line above a column
@@ -110,7 +110,7 @@ def comparisons(board: Board) -> str:
 
 def outcomes() -> tuple[Column, ...]:
     """The columns beside a model's rank: the four outcomes, errors, accuracy."""
-    return (*map(_rate, _OUTCOMES), Column("errors", _errors), _rate("accuracy"))
+    return (*map(_rate, OUTCOME_RATES), Column("errors", _errors), _rate("accuracy"))
 
 
 def scores(board: Board) -> tuple[Column, ...]:
@@ -118,7 +118,7 @@ def scores(board: Board) -> tuple[Column, ...]:
     counts = sorted({row.result.settings.design.statements for row in board.rows} - {1})
     several = f"Lying@{counts[0] if len(counts) == 1 else 'n'}"
     return (
-        *map(_rate, _SCORES),
+        *(_rate(name) for name in EVERY if name not in (*OUTCOME_RATES, "accuracy")),
         Column("P(lie), with any errors", _bounds),
         *([Column(several, _lying)] if counts else []),
         Column("scenarios", _done),

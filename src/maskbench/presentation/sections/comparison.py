@@ -133,7 +133,7 @@ def rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
         for name, rate in rates.items()
     )
     table = Table(("rate", Words(first, "name"), Words(other, "name"), "points", "95 %", "n"), rows)
-    drawn = tuple(Row(RATES[name], rate.estimate, _COLOURS[name]) for name, rate in rates.items())
+    drawn = tuple(Row(RATES[name], rate.estimate, _COLOURS.get(name, "ink")) for name, rate in rates.items())
     return chart_or_table(Differences(drawn), f"{other} minus {first}, in points", table)
 
 
