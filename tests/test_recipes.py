@@ -206,7 +206,7 @@ def test_a_rate(copy: Copy) -> None:
 def test_a_report_section(copy: Copy) -> None:
     """A module that makes blocks and a line in the list of sections show it in the terminal and on the page."""
     copy.new(
-        "report/sections/propositions.py",
+        "presentation/sections/propositions.py",
         dedent('''
             """The section on propositions: a toy."""
 
@@ -225,12 +225,12 @@ def test_a_report_section(copy: Copy) -> None:
         ''').lstrip(),
     )
     copy.insert(
-        "report/of_one_run.py",
+        "presentation/of_one_run.py",
         "from maskbench.presentation.of_runs import Alone, Scored\n",
         "from maskbench.presentation.sections.propositions import propositions\n",
     )
     copy.insert(
-        "report/of_one_run.py",
+        "presentation/of_one_run.py",
         '    """What every run has."""\n',
         '    yield Section("propositions", "Propositions", "propositions", tuple(propositions(runs)))\n',
     )

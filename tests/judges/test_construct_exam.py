@@ -292,7 +292,7 @@ def test_what_is_printed_has_both_sides_and_json_every_answer(tmp_path: Path) ->
     for words in ("sensitivity", "specificity", "near misses", "the bar (this project's own)", "NOT QUALIFIED"):
         assert words in shown
     data = construct_data(result)
-    jsonschema.validate(msgspec.to_builtins(data), orjson.loads(schemas.schema(ConstructExamData)))
+    jsonschema.validate(orjson.loads(msgspec.json.encode(data)), orjson.loads(schemas.schema(ConstructExamData)))
     assert len(data.answers) == len(result.answers)
     assert {each.given for each in data.answers if each.question == "harm"} <= {"none", "low", "high"}
 

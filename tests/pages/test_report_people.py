@@ -192,7 +192,7 @@ def test_audits_stand_on_the_page(looked_at: Path, shown: Element) -> None:
             str(group["asserted"]),
             percent(share["value"]),
             interval(share["ci95"]),
-            *map(str, (share["count"], *leans)),
+            *map(str, (group["flipped_count"], *leans)),
         ]
     group = again["by"]["all"]
     assert table(repeated, "all replies")[1:3] == [str(group["n"]), percent(1 - group["changed"]["value"])]

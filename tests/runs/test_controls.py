@@ -214,7 +214,7 @@ def test_checks_change_nothing_else(tmp_path: Path) -> None:
     plain, with_checks = run(tmp_path / "plain", limit=12), run(tmp_path / "checks", limit=12, **ALL)
     one, other = result(RunFolder(plain)), result(RunFolder(with_checks))
     assert one.checks is None
-    for name in ("protocol", "counts", "metrics", "by_archetype", "failures", "truncated", "judges"):
+    for name in ("protocol", "counts", "rates", "by_archetype", "failures", "truncated", "judges"):
         assert getattr(one, name) == getattr(other, name)
     assert protocol_id(settings("sim"), "x") == protocol_id(settings("sim").having(**ALL), "x")
     assert other.usage.subject.answers > one.usage.subject.answers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -86,30 +86,31 @@ class Samples:
 
     def items(self, verdict_set: str = VERDICTS) -> list[Item]:
         """Everything so far that an outcome hangs on, statements first, then beliefs, by run."""
-        return [item for item in self._items(verdict_set) if item.elicitation <= _LAST_BELIEF and item.run <= ANEW]
+        return self._items(verdict_set, lambda at, run: at <= _LAST_BELIEF and run <= ANEW)
 
     def anew(self, verdict_set: str) -> list[Item]:
         """The belief samples that check shared beliefs, by elicitation and run."""
-        return [item for item in self._items(verdict_set) if item.elicitation <= _LAST_BELIEF and item.run > ANEW]
+        return self._items(verdict_set, lambda at, run: at <= _LAST_BELIEF and run > ANEW)
 
     def checks(self, verdict_set: str) -> list[Item]:
         """What controls have so far, by call and run; a trace has no reply of its own."""
         judged = self.judgements(verdict_set)
         traces = [place for place in sorted(judged) if place[0] in _OF_REASONING]
-        return [item for item in self._items(verdict_set) if item.elicitation > _LAST_BELIEF] + [
+        return self._items(verdict_set, lambda at, _: at > _LAST_BELIEF) + [
             Item(_CALLS[place[0]], *place, None, judged[place]) for place in traces
         ]
 
-    def _items(self, verdict_set: str) -> Iterator[Item]:
-        judged = self.judgements(verdict_set)
-        for row, reply in self._replies():
-            yield Item(_CALLS[row[1]], row[1], row[2], reply, judged.get((row[1], row[2])))
+    def _items(self, verdict_set: str, wanted: Callable[[int, int], bool]) -> list[Item]:
+        """The samples whose elicitation and run are wanted."""
+        judged, rows = self.judgements(verdict_set), [row for row in self.replies if wanted(row[1], row[2])]
+        with decoding(self.path, "a reply"):
+            if strange := {row[1] for row in rows} - _CALLS.keys():
+                raise ValueError(f"there is no elicitation {min(strange)!r}")
+            return [Item(_CALLS[row[1]], row[1], row[2], _reply(row), judged.get((row[1], row[2]))) for row in rows]
 
     def _replies(self) -> Iterator[tuple[Any, Reply | Failure]]:
         with decoding(self.path, "a reply"):
             for row in self.replies:
-                if row[1] not in _CALLS:
-                    raise ValueError(f"there is no elicitation {row[1]!r}")
                 yield row, _reply(row)
 
 

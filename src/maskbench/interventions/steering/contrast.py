@@ -132,7 +132,10 @@ def _pair(line: str, where: str) -> Pair:
         raise UsageError(f"{where}: this is no JSON ({error}).") from None
     if pair.positive == pair.negative:
         raise UsageError(f"{where}: both conversations are the same.")
-    for conversation in (pair.positive, pair.negative):
+    for side, conversation in (("positive", pair.positive), ("negative", pair.negative)):
+        for number, message in enumerate(conversation):
+            if message.role == "tool":
+                raise UsageError(f'{where}: {side}[{number}].role is "tool". {_FORM}')
         if not any(message.role == "user" for message in conversation):
             raise UsageError(f"{where}: a conversation has a turn of the user; this one has none.")
     return pair
