@@ -6,7 +6,6 @@ import io
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -15,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
-    closing,
     contextmanager,
     redirect_stderr,
     redirect_stdout,
@@ -409,13 +407,6 @@ def in_file(folder: Path, *words: object) -> tuple[object, ...]:
         file.write_text("\n".join(fields) + "\n", "utf-8")
         line.insert(1, file)
     return tuple(line)
-
-
-def answers_of(out: Path) -> int:
-    """How many answers a run has, of its subject and its judge."""
-    with closing(sqlite3.connect(out / "run.sqlite")) as db:
-        replies, verdicts = "SELECT count(text) FROM replies", "SELECT count(verdict) FROM verdicts"
-        return sum(int(db.execute(count).fetchone()[0]) for count in (replies, verdicts))
 
 
 def kill(process: subprocess.Popen[str]) -> float:
