@@ -28,7 +28,6 @@ from maskbench.cli.console import (
 from maskbench.cli.options import DryRun, Shared, flag, option, takes
 from maskbench.errors import BudgetReached, MaskbenchError, UsageError
 from maskbench.models.install import extra, install
-from maskbench.pages.report_file import write_page
 
 if TYPE_CHECKING:
     from maskbench.cli.sweep_file import SweepFile
@@ -198,6 +197,7 @@ def _print(swept: Mapping[str, Swept], wanted: SweepFile, folder: Path, only: st
     written = [folder / BOARD]
     (folder / BOARD).write_text(as_json(page), encoding="utf-8")
     try:
+        from maskbench.pages.report_file import write_page
         from maskbench.pages.shell import of_sections
 
         write_page(folder / PAGE, of_sections(folder.name, shown).parts)
