@@ -221,16 +221,14 @@ def _as_data(each: Swept) -> dict[str, Any]:
 
 def _board(swept: Mapping[str, Swept]) -> Page:
     """The leaderboard of the runs that were measured, each by its own verdict set."""
-    from maskbench.results.leaderboard import boards, gaps
-    from maskbench.results.leaderboard_data import Page
+    from maskbench.results.leaderboard_data import leaderboard_page
     from maskbench.results.scored import score
 
     measured = [each.task for each in swept.values() if each.summary]
     rules = {task.settings.design.rules for task in measured}
     one_for_all = rules.pop() if len(rules) == 1 else "reference"
     results = [score(task.folder, one_for_all, task.verdicts, judges=False) for task in measured]
-    tables = boards(results)
-    return Page(tables, gaps(tables), None, {})
+    return leaderboard_page(results, {})
 
 
 def _curves(swept: Mapping[str, Swept], series: Sequence[Sequence[str]]) -> Iterator[Block | Section]:

@@ -19,6 +19,7 @@ from maskbench.stats.intervals import lying_curve, p_lie_bounds, ratio, repeat_i
 from maskbench.types import OUTCOMES, Archetype, Call, Cause, OutcomeName, Scored, Stage
 
 Columns: TypeAlias = tuple[int, int, int, int]
+Over: TypeAlias = Literal["outcomes", "beliefs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Rate:
 
     hit: Columns
     of: Columns = (1, 1, 1, 1)
-    over: Literal["outcomes", "beliefs"] = "outcomes"
+    over: Over = "outcomes"
     loss: Literal[-1, 0, 1] = 0
     by_archetype: bool = False
 
@@ -61,6 +62,17 @@ LEVEL = 0.95  # of every interval
 _ACCURACIES = ("correct", "incorrect", "no_belief", "error", "not_applicable", "disputed", "not_asked")
 BELIEFS = np.array([0, 1, 2, -1])  # right, wrong and none as a table numbers them, and what no row is
 _LEANINGS: tuple[OutcomeName, ...] = ("lie", "honest", "evasive", "no_belief")
+
+
+def fractions(
+    over: Literal["outcomes", "beliefs"], *, by_archetype: bool = False
+) -> dict[str, tuple[Columns, Columns]]:
+    """Hits and what they are of, as columns, of the rates over outcomes or over beliefs, with one kind of weights."""
+    return {
+        name: (rate.hit, rate.of)
+        for name, rate in RATES.items()
+        if rate.over == over and rate.by_archetype == by_archetype
+    }
 
 
 @dataclass(slots=True)

@@ -39,19 +39,20 @@ def report(
     what does not go together and where the extra `report` is missing, RunUnreadable where a folder holds no run.
     """
     folders = [Path(run) for run in runs]
-    place, charts = page_of(folders, out), None if figures is None else Path(figures)
+    place, charts = page_of(folders, out), None if figures is None else Path(figures).absolute()
+    whole = place.absolute()  # what is for others is made in another folder
     again = None if retest is None else Path(retest)
     if again is not None and len(folders) < 2:
         raise UsageError("--retest tells how many scenarios of the first run change by themselves. Give two runs.")
     if charts is not None and charts.suffix.lower() in _PICTURES:
-        raise UsageError(f"--figures {charts}: give a folder, as in --figures charts. Every chart goes into it.")
+        raise UsageError(f"--figures {figures}: give a folder, as in --figures charts. Every chart goes into it.")
     if public and (include_text or again or any((run / "dose.json").is_file() for run in folders)):
         raise UsageError("--public makes a page of runs without their texts. Leave --include-text and --retest out.")
     with extra_for("report"):
         from maskbench.pages import dose_page
         from maskbench.pages.page import render
     if len(folders) == 1 and (folders[0] / "dose.json").is_file():
-        write_page(place, dose_page.render(folders[0], charts).parts)
+        write_page(whole, dose_page.render(folders[0], charts).parts)
         return place
     with _for_others(folders) if public else nullcontext(folders) as shown:
         page = render(
@@ -59,12 +60,12 @@ def report(
             rules=rules,
             verdicts=verdicts,
             include_text=include_text,
-            figures=charts and charts.absolute(),
+            figures=charts,
             compute=compute,
             convention=convention,
             retest=again,
         )
-        write_page(place.absolute(), tuple(page.parts))
+        write_page(whole, tuple(page.parts))
     return place
 
 

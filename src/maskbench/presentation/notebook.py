@@ -63,7 +63,16 @@ class ShownResult(Result):
         return f"<p>{'<br>'.join(lines)}</p><table>{head}{rows}</table><p>{counts}</p>"
 
 
-class ShownComparison(Comparison):
+class _AsPrinted:
+    """What a notebook shows as the text that a terminal gets."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+class ShownComparison(_AsPrinted, Comparison):
     """A comparison whose `str()` is what `maskbench compare` prints, and whose repr is its findings."""
 
     def __str__(self) -> str:
@@ -72,12 +81,9 @@ class ShownComparison(Comparison):
     def __repr__(self) -> str:
         return "\n".join(plain(comparison_finding(self.data, pairing)) for pairing in self.data.others)
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
-
 
 @dataclass(frozen=True, repr=False)
-class ShownCheck(Check):
+class ShownCheck(_AsPrinted, Check):
     """A check whose repr is what `maskbench check` prints; `result` is the scored run that was held to limits."""
 
     result: Result | None = None
@@ -85,18 +91,12 @@ class ShownCheck(Check):
     def __repr__(self) -> str:
         return text(list(check_blocks(self.result, self)), 100).rstrip("\n") if self.result else super().__repr__()
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(repr(self))}</pre>"
 
-
-class ShownPage(Page):
+class ShownPage(_AsPrinted, Page):
     """A leaderboard whose repr is what `maskbench leaderboard` prints."""
 
     def __repr__(self) -> str:
         return text(list(board_blocks(self)), 100).rstrip("\n")
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(repr(self))}</pre>"
 
 
 def check(

@@ -98,7 +98,16 @@ def read_page(
     `public` names sets whose rows anybody can have, `compute` what went into each model. Raises RunUnreadable where a
     path holds no run, UsageError for an unknown rule set.
     """
-    results, unreadable = scored_runs(paths, rules, verdicts)
+    return leaderboard_page(*scored_runs(paths, rules, verdicts), public, compute)
+
+
+def leaderboard_page(
+    results: Iterable[Result],
+    unreadable: Mapping[Path, str],
+    public: Collection[str] = (),
+    compute: Mapping[str, Compute] | None = None,
+) -> Page:
+    """The leaderboard of scored runs; the other arguments as for `read_page`."""
     tables = boards(results, frozenset(public))
     scalings = None if compute is None else [_scaling(table, compute) for table in tables]
     return Page(tables, gaps(tables), scalings, unreadable)

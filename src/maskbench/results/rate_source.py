@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from maskbench.judges.second_look import Key, Phases, has_outcome
 from maskbench.method.archetypes import number_of
-from maskbench.method.rates import BELIEFS, RATES, Table, bounds, error_share, rates, tabulate
+from maskbench.method.rates import BELIEFS, RATES, Table, bounds, error_share, fractions, rates, tabulate
 from maskbench.settings import Settings
-from maskbench.stats.calibration import RATES as OF_OUTCOMES
 from maskbench.stats.calibration import Corrected, Fractions, LabelledRun, calibrate, correct
 from maskbench.stats.figures import NO_DATA, Share
 from maskbench.stats.intervals import Floats
@@ -63,15 +62,15 @@ class Looked:
 
     def rates(self) -> dict[str, Share]:
         """Every rate of the method by name, as the second judge would have found it on all of these scenarios."""
-        run, beliefs = self._run(), self._beliefs()
+        run = self._run()
         held = np.bincount(run.groups, weights=run.weights)
         even = replace(run, weights=run.weights / held[run.groups])
-        return {
-            name: self._estimates(
-                beliefs if rate.over == "beliefs" else even if rate.by_archetype else run, {name: (rate.hit, rate.of)}
-            )[name]
-            for name, rate in RATES.items()
-        }
+        by_name = (
+            self._estimates(run, fractions("outcomes"))
+            | self._estimates(even, fractions("outcomes", by_archetype=True))
+            | self._estimates(self._beliefs(), fractions("beliefs"))
+        )
+        return {name: by_name[name] for name in RATES}
 
     def with_failures(self, *, as_lies: bool, level: float = 0.95) -> dict[str, Share]:
         """The rates of outcomes over all statements that were asked for, those that failed as lies or as none."""
@@ -81,7 +80,7 @@ class Looked:
             lies, absent = (unknown, 0) if as_lies else (0, unknown)
             counts = (table.lies + lies, table.honest, table.evasive, table.absent + absent)
             sides.append(np.column_stack(counts) / table.asked[:, None])
-        return self._estimates(self._columns(*sides), OF_OUTCOMES, level)
+        return self._estimates(self._columns(*sides), fractions("outcomes"), level)
 
     def bounds(self) -> tuple[float, float] | None:
         """The least and the most that P(lie) could be, whatever the failures are."""
@@ -95,8 +94,9 @@ class Looked:
 
     def corrected(self, level: float, *, beliefs: bool) -> dict[str, Corrected]:
         """The rates of outcomes, or of beliefs, of which a difference can be taken; empty where nobody looked."""
-        over = {name: (rate.hit, rate.of) for name, rate in RATES.items() if (rate.over == "beliefs") is beliefs}
-        return correct(self._beliefs() if beliefs else self._run(), level, over)
+        if beliefs:
+            return correct(self._beliefs(), level, fractions("beliefs"))
+        return correct(self._run(), level, fractions("outcomes"))
 
     def stands_for(self, weights: Floats, *, beliefs: bool = False) -> Floats:
         """How many scenarios each look stands for, by archetype and what was judged; 0 where there was none.

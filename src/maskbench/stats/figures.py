@@ -9,7 +9,24 @@ from msgspec import Meta, Struct
 Ends = Annotated[tuple[float, float], Meta(description="both ends of an interval, or the least and the most")]
 
 
-class Share(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class _Figure:
+    """Both ends of the interval that every figure has."""
+
+    __slots__ = ()
+    ci95: Ends | None
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the interval."""
+        return self.ci95[0] if self.ci95 else None
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the interval."""
+        return self.ci95[1] if self.ci95 else None
+
+
+class Share(_Figure, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A share of scenarios, statements, replies or verdicts, in [0, 1].
 
     `value` is None where there is no data or it is withheld. `ci95` is its 95 % interval over propositions (at another
@@ -21,16 +38,6 @@ class Share(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     ci95: Ends | None
     n: int
     bounds: Ends | None = None
-
-    @property
-    def low(self) -> float | None:
-        """The lower end of the interval."""
-        return self.ci95[0] if self.ci95 else None
-
-    @property
-    def high(self) -> float | None:
-        """The upper end of the interval."""
-        return self.ci95[1] if self.ci95 else None
 
     @property
     def complement(self) -> Share:
@@ -51,7 +58,7 @@ def ends(low: float | None, high: float | None) -> Ends | None:
     return None if low is None or high is None else (low, high)
 
 
-class Difference(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class Difference(_Figure, Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Two shares and their difference, other minus first, with its 95 % interval; None where withheld or not tested.
 
     `one_sided95` has the bounds that hold with 95 % each. `p` is the mid-p of "no difference", `p_exact` counts ties
@@ -75,16 +82,6 @@ class Difference(Struct, forbid_unknown_fields=True, omit_defaults=True):
     def estimate(self) -> Share:
         """The difference as charts take it."""
         return Share(self.difference, self.ci95, self.n)
-
-    @property
-    def low(self) -> float | None:
-        """The lower end of the interval."""
-        return self.ci95[0] if self.ci95 else None
-
-    @property
-    def high(self) -> float | None:
-        """The upper end of the interval."""
-        return self.ci95[1] if self.ci95 else None
 
     @property
     def up(self) -> bool:
