@@ -18,6 +18,7 @@ from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Key, Look, Phases, allotted, draw, refusal
 from maskbench.method.rates import rates, tabulate
 from maskbench.models.scripted import ScriptedModel
+from maskbench.results.calibration import by_look
 from maskbench.results.rate_source import Looked
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
@@ -129,7 +130,9 @@ def test_looks_that_came_to_nothing_are_no_looks() -> None:
     assert looked.rates()["p_lie"].value == pytest.approx(0.5)
     assert looked.lost == pytest.approx(2 / 8)
     assert [row.outcome for row in drawn.merged()] == of("LLLLHHHH")
-    assert looked.stands_for(np.ones(8)).tolist() == pytest.approx([4 / 3, 0, 4 / 3, 4 / 3, 4 / 3, 4 / 3, 0, 4 / 3])
+    found = by_look(drawn, "the judge", None)
+    assert (found.drawn, found.labelled, found.undecided, found.disagreements) == (8, 6, 2, 0)
+    assert found.by_outcome == {"lie": (4, 3, 0), "honest": (4, 3, 0)}
 
 
 def test_no_look_gives_no_rate() -> None:
@@ -232,7 +235,9 @@ def test_a_run_with_a_poor_first_judge(tmp_path: Path) -> None:
     assert abs(first - there(whole.rates["p_lie"].value)) > 0.08
     found = result(RunFolder(path), verdicts="s0")
     assert found.usage.judge.answers < whole.usage.judge.answers
-    assert there(found.second).p_lie_first.value == first
+    look = there(found.corrected)
+    assert (look.judge, look.judged["p_lie"]) == ("sim-judge", first)
+    assert look.metrics["p_lie"].value == found.rates["p_lie"].value
     assert found.protocol not in (whole.protocol, result(RunFolder(path)).protocol)
 
 
@@ -323,7 +328,8 @@ def test_as_its_user_sees_it(tmp_path: Path) -> None:
     assert made.code == 0
     assert "judged by sim-judge (second look after sim-judge/accuracy=0.85)" in " ".join(made.out.split())
     assert "by sim-judge" in made.out
-    assert "first judge alone" in made.out
+    assert "by the first judge alone: " in made.out
+    assert "first judge found" in made.out
     assert command("judge", path, "--name", "sim-judge-second", env={"COLUMNS": "100"}).out == made.out
     rows = command("export", path, "--format", "csv", "--verdicts", "sim-judge-second", env={}).out.splitlines()
     assert rows[0].endswith('"accuracy","second_probability"')

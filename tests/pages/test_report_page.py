@@ -543,13 +543,11 @@ def test_a_second_look_says_how_it_was_done(tmp_path: Path) -> None:
     folder = RunFolder(path)
     stronger = folder.settings().having(judge="sim-judge", numeric_judge="sim-judge")
     judge(folder, stronger, "closer", {}, look=Look("default", share=0.4))
-    look, section = there(result(folder, None, "closer").second), page(path, verdicts="closer").at("judges")
-    alone = look.p_lie_first
-    assert table(section, "first judge alone")[1:3] == [percent(alone.value), interval(alone.ci95)]
-    for each in there(look.outcomes):
-        name = each.outcome.replace("_", " ")
-        assert table(section, name)[1:4] == [f"{each.scenarios:,}", f"{each.looked:,}", f"{each.changed:,}"]
-    assert table(section, "by sim-judge, estimated")[1] == percent(result(folder, None, "closer").rates["p_lie"].value)
+    summary, section = result(folder, None, "closer"), page(path, verdicts="closer").at("corrected")
+    look, lie = there(summary.corrected), summary.rates["p_lie"]
+    assert table(section, "P(lie)")[1:4] == [percent(look.judged["p_lie"]), percent(lie.value), interval(lie.ci95)]
+    for outcome, counts in there(look.by_outcome).items():
+        assert table(section, outcome.replace("_", " "))[1:4] == [f"{count:,}" for count in counts]
     assert "The rates here are those of sim-judge on all scenarios" in str(section)
     assert [str(each) for each in page(path).at("judges").all("code")] == [f"maskbench report {path} --verdicts closer"]
     assert not section.all("code")

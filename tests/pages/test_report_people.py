@@ -221,9 +221,9 @@ def test_what_the_page_is_not_about_has_its_command(looked_at: Path, shown: Elem
     """Other verdict sets and a second look are named with what to type; on their own pages they are shown."""
     commands = [str(each) for each in shown.at("judges").all("code")]
     assert commands == [f"maskbench report '{looked_at}' --verdicts {name}" for name in ("NAME", "closer")]
-    closer = page(looked_at, verdicts="closer").at("judges")
-    assert "The rates here are those of sim-judge on all scenarios" in str(closer)
-    assert len(closer.all("code")) == 1
+    closer = page(looked_at, verdicts="closer")
+    assert "The rates here are those of sim-judge on all scenarios" in str(closer.at("corrected"))
+    assert len(closer.at("judges").all("code")) == 1
     plain = run(tmp_path / "plain", limit=6)
     assert not [each for each in page(plain) if each.attributes.get("id") in ("judges", "audits", "people")]
 

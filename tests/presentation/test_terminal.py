@@ -13,7 +13,7 @@ from flows import scenario, scenarios
 from maskbench.method.archetypes import TABLE
 from maskbench.method.asks import subject_asks
 from maskbench.method.forms import load_prompts
-from maskbench.method.rates import RATES
+from maskbench.method.rates import RATES, fractions
 from maskbench.presentation.format import interval, percent
 from maskbench.presentation.of_one_run import result
 from maskbench.presentation.of_runs import Alone
@@ -71,7 +71,7 @@ def whole() -> Summary:
 def test_numbers_are_written_in_one_way() -> None:
     """From a thousand on they have a comma, in every table and every line."""
     known = whole()
-    plain = {**grown(known.as_dict() | {"second": SECOND, "checks": CHECKED}), "schema": 1}
+    plain = {**grown(known.as_dict() | {"corrected": LOOK, "checks": CHECKED}), "schema": 1}
     text = shown(fitted(plain, Summary), 120)
     assert re.search(r"\d,\d{3}", text)
     assert not unparted(text.replace(known.scenarios.hash[:12], ""))
@@ -92,20 +92,18 @@ def unparted(text: str) -> list[str]:
 
 
 RATE = {"value": 0.5, "ci95": [0.4, 0.6], "n": 7}
-SECOND = {
-    "share": 0.1,
-    "seed": 0,
+LOOK = {
+    "who": None,
+    "judge": "stronger",
+    "withheld": None,
     "scenarios": 12,
-    "unsure": 3,
     "drawn": 4,
-    "drawn_with_outcome": 4,
-    "sure": 5,
-    "changed_unsure": 1,
-    "changed_drawn": 2,
-    "stands_for": 2.5,
-    "first": "default",
-    "p_lie_first": RATE,
-    "outcomes": [],
+    "labelled": 4,
+    "disagreements": 2,
+    "judged": dict.fromkeys(fractions("outcomes"), 0.5),
+    "metrics": dict.fromkeys(fractions("outcomes"), RATE),
+    "judges_part": dict.fromkeys(fractions("outcomes"), 0.5),
+    "by_outcome": {"lie": [5, 2, 1]},
 }
 GROUP = {"knew_and_lied": 2, "lies": 5, "with_reasoning": 4, "share": RATE}
 CHECKED = {

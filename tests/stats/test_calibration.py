@@ -43,7 +43,7 @@ from maskbench.stats.calibration import (
     score_interval,
 )
 from maskbench.stats.figures import Difference, Share
-from maskbench.stats.intervals import interval, ratio
+from maskbench.stats.intervals import interval, ratio, telling
 from maskbench.stats.misclassification import carry
 from maskbench.types import OutcomeName, Scored
 from measured_runs import run
@@ -160,6 +160,13 @@ def test_a_few_large_propositions_are_worth_no_more_than_in_a_rate() -> None:
         widths.append((estimate.high - estimate.low) / (rate.high - rate.low))
     assert held / 200 >= 0.93
     assert 0.9 <= np.mean(widths) <= 1.1
+
+
+def test_propositions_with_the_rarer_outcome_tell_how_alike_they_are() -> None:
+    """By hand: one of four equal propositions has a lie, and half of one of two has none."""
+    assert telling(np.full(4, 0.25), np.array([0.25, 0, 0, 0])) == pytest.approx(1)
+    assert telling(np.full(2, 0.5), np.array([0.5, 0.25])) == pytest.approx(1)
+    assert telling(np.full(2, 0.5), np.array([0.25, 0.25])) == pytest.approx(2)
 
 
 def test_further_errors_widen_their_own_side() -> None:
@@ -509,7 +516,7 @@ def test_a_summary_shows_corrected_rates_where_there_are_labels(
     """With labels the summary and its text have the corrected rates; without, nothing is said of them."""
     summary = result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.5, 1))
     assert there(summary.corrected).metrics["p_lie"].ci95
-    assert "Corrected by labels" in printed(summary)
+    assert "Corrected for the judge" in printed(summary)
     assert result(RunFolder(folders["judged"])).corrected is None
 
 

@@ -36,7 +36,7 @@ def hand_over(
     if out is None and form in _WITH_TEXT:
         raise UsageError(f"--format {form} needs a place: add --out FOLDER.")
     seen = shown(RunFolder(run), rules, verdicts, with_text=with_text)
-    if seen.summary.second and form != "markdown":
+    if seen.summary.of_two_judges and form != "markdown":
         raise UsageError(
             f"The rates of {seen.summary.verdicts} are estimated from a second look at some of the scenarios, which "
             f"--format {form} has no words for. Hand over another set by --verdicts, or --format markdown."

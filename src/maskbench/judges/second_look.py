@@ -13,10 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from msgspec import Struct
-
 from maskbench.runs.record import Look as Look
-from maskbench.stats.figures import Share
 from maskbench.types import OUTCOMES, OutcomeName, Scored
 
 Key = tuple[str, str]  # archetype and task_id
@@ -80,38 +77,6 @@ def shuffled(keys: Iterable[Key], seed: int) -> list[Key]:
     return sorted(keys, key=lambda key: hashlib.sha256(f"{seed}\0{key[0]}\0{key[1]}".encode()).digest())
 
 
-class OutcomeLooked(Struct, frozen=True, forbid_unknown_fields=True):
-    """One judged outcome of a second look: how many scenarios had it, were looked at to an end, and were changed."""
-
-    outcome: OutcomeName
-    scenarios: int
-    looked: int
-    changed: int
-
-
-class LookShown(Struct, forbid_unknown_fields=True, kw_only=True):
-    """How a second judge's look was drawn, and what it changed."""
-
-    first: str
-    share: float
-    seed: int
-    scenarios: int
-    unsure: int
-    sure: int
-    drawn: int
-    drawn_with_outcome: int
-    stands_for: float
-    changed_unsure: int
-    changed_drawn: int
-    outcomes: list[OutcomeLooked]
-
-
-class SecondShown(LookShown, forbid_unknown_fields=True, kw_only=True):
-    """How a second judge's look was drawn, what it changed, and P(lie) by the first judge alone."""
-
-    p_lie_first: Share
-
-
 @dataclass(frozen=True, slots=True)
 class Phases:
     """A run by both judges: every scenario by the first, the chosen ones by the second, and their probabilities.
@@ -137,40 +102,24 @@ class Phases:
             return False
         return not has_outcome(self.first[key]) or has_outcome(self.second[key])
 
-    def about(self, look: Look) -> LookShown:
-        """How the look was drawn, how many were chosen and why, and how many outcomes the second judge changed."""
-        certain = [key for key in self.chosen if key in self.first and not has_outcome(self.first[key])]
-        drawn = [key for key in self.chosen if self._is_pair(key)]
-        sure = len(self.first) - len(certain)
-        return LookShown(
-            first=look.first,
-            share=look.share,
-            seed=look.seed,
-            scenarios=len(self.first),
-            unsure=len(certain),
-            sure=sure,
-            drawn=len(self.chosen) - len(certain),
-            drawn_with_outcome=len(drawn),
-            stands_for=sure / max(1, len(drawn)),
-            changed_unsure=sum(self._changed(key) for key in certain if key in self.second),
-            changed_drawn=sum(self._changed(key) for key in drawn),
-            outcomes=list(self._by_outcome()),
-        )
+    def drawn(self) -> list[Key]:
+        """The scenarios that were drawn, beside those that were certain to be looked at."""
+        return [key for key, row in self.first.items() if key in self.chosen and has_outcome(row)]
 
-    def _is_pair(self, key: Key) -> bool:
-        return self.counts(key) and has_outcome(self.first[key])
+    def changed(self, key: Key) -> bool:
+        """Whether the second judge came to another outcome of any statement."""
+        return self.counts(key) and self.first[key].outcomes != self.second[key].outcomes
 
-    def _by_outcome(self) -> Iterator[OutcomeLooked]:
-        """What came of the looks at each outcome of the first statement that the first judge found."""
-        for outcome in OUTCOMES:
-            keys = [key for key, scored in self.first.items() if scored.outcomes[0] == outcome]
-            looked = [key for key in keys if key in self.chosen and self._is_pair(key)]
-            if keys and outcome != "error":
-                changed = sum(self._changed(key) for key in looked)
-                yield OutcomeLooked(outcome, len(keys), len(looked), changed)
-
-    def _changed(self, key: Key) -> bool:
-        return self.first[key].outcomes != self.second[key].outcomes
+    def by_outcome(self) -> dict[OutcomeName, tuple[int, int, int]]:
+        """Of each outcome that the first judge found: scenarios, looks that came to an outcome, and changed ones."""
+        by_first: dict[OutcomeName, list[Key]] = {}
+        for key, row in self.first.items():
+            by_first.setdefault(row.outcomes[0], []).append(key)
+        return {
+            outcome: (len(keys), sum(map(self.counts, keys)), sum(map(self.changed, keys)))
+            for outcome in OUTCOMES
+            if (keys := by_first.get(outcome))
+        }
 
 
 def has_outcome(scored: Scored) -> bool:

@@ -47,7 +47,7 @@ def on_judge(runs: Sequence[Scored]) -> Section:
 
 def on_labels_and_subject(runs: Sequence[Scored]) -> Iterator[Section]:
     """What people's labels, chance and the subject's controls say."""
-    yield Section("corrected", "Corrected by labels", "labels", tuple(corrected(runs)))
+    yield Section("corrected", "Corrected for the judge", "correction", tuple(corrected(runs)))
     yield Section("chance", "By chance, and without pressure", "chance", tuple(chance(runs)))
     yield Section("construct", "Questions on statements", QUESTIONS_ASKED, tuple(words_of_statements(runs)))
     yield Section("checks", "Controls on the subject", "controls", tuple(controls(runs)))

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.judges.people.readers import CALLED, Who, alike
-from maskbench.method.rates import tabulate
+from maskbench.judges.second_look import Phases
+from maskbench.method.rates import rates, tabulate
+from maskbench.results.rate_source import Looked
 from maskbench.stats.calibration import (
     CLASSES,
     RATES,
@@ -35,7 +37,7 @@ from maskbench.stats.calibration import Corrected as Figure
 from maskbench.stats.calibration import too_rare as is_too_rare
 from maskbench.stats.figures import Difference, Share
 from maskbench.stats.misclassification import carry
-from maskbench.types import Archetype, Scored
+from maskbench.types import Archetype, OutcomeName, Scored
 
 Key: TypeAlias = tuple[Archetype, str]
 SHOWN = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "honesty_score_normalized", "conditional_lie_rate")
@@ -66,11 +68,15 @@ class Calibration(Struct, forbid_unknown_fields=True, kw_only=True, omit_default
     `who` was given `drawn` of `scenarios`. `labelled` have an outcome by both, on `disagreements` of which it is not
     the same; of the others some are `undecided`, and some lack replies or the judge's outcome. `judged` and `metrics`
     are the rates by name before and after, `judges_part` the share of each variance that is the judge's error.
-    `checked` is there where a third one saw some of it, too; without, who saw it is taken to be right. Labels that are
-    carried over from another run rest on an `assumption`, which the run's `own` labels test.
+
+    A stronger `judge` is no `who`; its sample has, `by_outcome` that the first judge found, how many scenarios there
+    are, how many it saw to an end, and how many it changed. `checked` is there where a third one saw some of what
+    readers agree on; without, who saw the sample is taken to be right. Labels that are carried over from another run
+    rest on an `assumption`, which the run's `own` labels test.
     """
 
-    who: Who
+    who: Who | None
+    judge: str = ""
     withheld: str | None
     assumption: str | None = None
     scenarios: int
@@ -83,6 +89,7 @@ class Calibration(Struct, forbid_unknown_fields=True, kw_only=True, omit_default
     judged: dict[str, float | None]
     metrics: dict[str, Share]
     judges_part: dict[str, float | None]
+    by_outcome: dict[OutcomeName, tuple[int, int, int]] | None = None
     checked: Checked | None = None
     own: Calibration | None = None
 
@@ -133,10 +140,32 @@ def by_labels(rows: Iterable[Scored], labels: Mapping[Key, Label]) -> Calibratio
     """Every rate by people's outcomes and the judge's together, or why there is none."""
     rows = list(rows)
     drawn = sample(rows, labels)
-    rates, checks = _by_people(rows, labels, drawn)
-    why = refusal(drawn) or too_rare(rates, labels, checks)
-    found = _of_labels(drawn, drawn, rows, labels, why, rates)
+    figures, checks = _by_people(rows, labels, drawn)
+    why = refusal(drawn) or too_rare(figures, labels, checks)
+    found = _of_labels(drawn, drawn, rows, labels, why, figures)
     return found if checks is None else replace(found, checked=_checked(checks))
+
+
+def by_look(phases: Phases, judge: str, why: str | None) -> Calibration:
+    """Every rate as a stronger judge would have found it, from the scenarios that it saw; `why` as in `calibrated`."""
+    drawn = phases.drawn()
+    seen = [key for key in drawn if phases.counts(key)]
+    found = {} if why else Looked.at(phases).corrected(0.95, beliefs=False)
+    alone = rates(tabulate(phases.first.values())[0]) if phases.first else {}
+    return Calibration(
+        who=None,
+        judge=judge,
+        withheld=why,
+        scenarios=len(phases.first),
+        drawn=len(drawn),
+        labelled=len(seen),
+        disagreements=sum(map(phases.changed, seen)),
+        undecided=len(drawn) - len(seen),
+        judged={name: alone[name].value if name in alone else None for name in RATES},
+        metrics={name: rate.estimate for name, rate in found.items()},
+        judges_part={name: rate.judges_part for name, rate in found.items()},
+        by_outcome=phases.by_outcome(),
+    )
 
 
 def _by_people(

@@ -18,7 +18,7 @@ from maskbench.judges.second_look import Key, Phases, has_outcome
 from maskbench.method.archetypes import number_of
 from maskbench.method.rates import BELIEFS, RATES, Table, bounds, error_share, fractions, rates, tabulate
 from maskbench.settings import Settings
-from maskbench.stats.calibration import Corrected, Fractions, LabelledRun, calibrate, correct
+from maskbench.stats.calibration import Corrected, Fractions, LabelledRun, correct
 from maskbench.stats.figures import NO_DATA, Share
 from maskbench.stats.intervals import Floats
 from maskbench.types import Archetype
@@ -97,21 +97,6 @@ class Looked:
         if beliefs:
             return correct(self._beliefs(), level, fractions("beliefs"))
         return correct(self._run(), level, fractions("outcomes"))
-
-    def stands_for(self, weights: Floats, *, beliefs: bool = False) -> Floats:
-        """How many scenarios each look stands for, by archetype and what was judged; 0 where there was none.
-
-        What was judged is the outcome, or with `beliefs` whether the belief is right.
-        """
-        times = np.zeros(len(weights))
-        weighed = replace(self, first=replace(self.first, weights=weights))
-        run = weighed._beliefs() if beliefs else weighed._run()
-        if run.labelled.any():
-            calibration = calibrate(run)
-            had = np.isin(self.first.accuracy, BELIEFS) if beliefs else self.first.usable > 0
-            rows = np.flatnonzero(had)[calibration.rows]
-            times[rows] = calibration.parts * run.weights.sum() / weights[rows]
-        return times
 
     def _run(self) -> LabelledRun:
         return self._columns(self.first.shares, self.second.shares)

@@ -20,6 +20,7 @@ from maskbench.judges.second_look import Phases
 from maskbench.judges.verdict_sets import (
     MAJORITY,
     MOST,
+    SECOND_LOOK,
     AuditSet,
     Done,
     Ensemble,
@@ -38,14 +39,14 @@ from maskbench.method.false_lies import FalseLies, FalseLieTally, HeldOut
 from maskbench.method.outcomes import ENOUGH, Halves, belief, by_halves
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named, same_answer
-from maskbench.results.calibration import OWN, Calibration, by_labels, carried
+from maskbench.results.calibration import OWN, Calibration, by_labels, by_look, carried
 from maskbench.results.construct_asked import ConstructTally
 from maskbench.results.control_figures import ControlFigures
 from maskbench.results.frames import need_polars
 from maskbench.results.lies_asked import LiesAsked, LiesTally, remarks
 from maskbench.results.rate_source import Looked, RateSource
 from maskbench.results.splits import Split, split
-from maskbench.results.summary import Background, Second, Summary, flat_metrics, summarise
+from maskbench.results.summary import Background, Summary, flat_metrics, summarise
 from maskbench.runs.beliefs_from import BeliefsFrom, own_beliefs, shown_source
 from maskbench.runs.bill import bill_of
 from maskbench.runs.drawn_part import ANEW_PART, check_all_asked, completing
@@ -383,8 +384,8 @@ def result(
 def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_from: RunFolder | None = None) -> Summary:
     """The summary of a run that is read already, and still open; `judges` and `labels_from` as for `result`."""
     judged = run.verdicts(this.verdicts)
-    second = _second(judged, this.phases) if isinstance(judged, SecondLook) and this.phases else None
-    summary = summarise(this.scored.values(), this.settings, this.rules, _background(run, judged), second)
+    looked = Looked.at(this.phases) if this.phases else None
+    summary = summarise(this.scored.values(), this.settings, this.rules, _background(run, judged), looked)
     if this.lies:
         summary.estimate = this.lies
         summary.notes += remarks(this.lies, this.path)
@@ -450,22 +451,18 @@ def _scenarios(run: OpenRun, verdicts: VerdictSet) -> TakenScenarios:
     return with_parts(taken, taken=f"{taken.taken} ({part})", n=sum(verdicts.wanted().values()))
 
 
-def _second(verdicts: SecondLook, phases: Phases) -> Second:
-    """What the rates of a second look are estimated from, and how it was done."""
-    return Second(phases.first.values(), phases.about(verdicts.look), Looked.at(phases))
-
-
 def _corrected(
     verdicts: VerdictSet, this: ScoredRun, other: RunFolder | None, withheld: str | None
 ) -> Calibration | None:
-    """The rates corrected by people's outcomes, or why they are not; None where there are no labels."""
+    """The rates corrected by who saw a sample, or why they are not; None where nobody did."""
+    if this.phases:
+        if other:
+            raise UsageError(
+                f"--labels-from {other.path}: {verdicts.name} is corrected by a second look. Leave it out."
+            )
+        return by_look(this.phases, verdicts.judge.binary.name.partition(SECOND_LOOK)[0], withheld)
     if not this.labels and other is None:
         return None
-    if isinstance(verdicts, SecondLook):
-        withheld = (
-            f"{verdicts.name} is a second look at some of the scenarios, whose rates are estimated already. Correct "
-            f"those of a judge that saw everything: --verdicts {verdicts.first.name}"
-        )
     if isinstance(verdicts, AuditSet):
         withheld = (
             f"{verdicts.name} is an audit, which is no judgement of its own. Correct the rates of the judge that it "

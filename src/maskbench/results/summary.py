@@ -12,7 +12,6 @@ from msgspec import Struct, json, structs
 from msgspec.structs import asdict
 
 from maskbench.judges.judges_agree import JudgesShown
-from maskbench.judges.second_look import LookShown, SecondShown
 from maskbench.judges.verdict_sets import CommonestFailure, JudgeShown, Member, Usage
 from maskbench.method.chance import Chance
 from maskbench.method.controls import Controls
@@ -23,7 +22,6 @@ from maskbench.method.rates import (
     curve,
     disputed_bounds,
     ordered,
-    rates,
     repeated,
     tabulate,
     total,
@@ -42,7 +40,7 @@ from maskbench.runs.endings import LastEnd, ended_said
 from maskbench.runs.record import About, TakenScenarios
 from maskbench.runs.source import ImportedFrom, asked_again
 from maskbench.settings import Settings
-from maskbench.stats.figures import NO_DATA, Share, ends
+from maskbench.stats.figures import Share, ends
 from maskbench.types import CALLS, EVASIONS, Archetype, Call, Cause, Evasion, Json, NoBelief, OutcomeName, Scored, Stage
 
 _KINDS: tuple[Evasion | Literal["unsaid"], ...] = (*EVASIONS, "unsaid")
@@ -97,7 +95,6 @@ class Summary(Part, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
     smoke: bool
     protocol: str
     verdicts: str
-    second: SecondShown | None
     ensemble: EnsembleShown | None
     rules: str
     notes: list[str]
@@ -129,6 +126,11 @@ class Summary(Part, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
         label = plain(str(self.subject.get("label") or self.subject.name))
         return f"Summary of {label} on {plain(self.scenarios.taken)}: P(lie) {value}{around}, n {lie.n:,}"
 
+    @property
+    def of_two_judges(self) -> bool:
+        """Whether the rates are estimated from what a second judge saw of the scenarios."""
+        return bool(self.corrected and self.corrected.judge)
+
     def as_dict(self) -> Json:
         """What summary.json holds."""
         plain: Json = json.decode(json.encode(self))
@@ -159,29 +161,20 @@ class Background:
     answers: Mapping[str, int] = field(default_factory=dict)  # the subject's replies by resolved name
 
 
-@dataclass(frozen=True, slots=True)
-class Second:
-    """What rates are estimated from where a second judge looked at a part of the scenarios."""
-
-    first: Iterable[Scored]  # every scenario by the first judge
-    about: LookShown
-    looked: Looked
-
-
 def summarise(
     scored: Iterable[Scored],
     settings: Settings,
     rules: RuleSet,
     about: Background,
-    second: Second | None = None,
+    looked: Looked | None = None,
 ) -> Summary:
     """Everything that scored scenarios say, and what is known of their run.
 
     The rates are withheld (None, with the count kept) where too many scenarios have no outcome or are not done. With
-    `second` they are estimated from its looks; counts are of `scored` all the same.
+    `looked` they are estimated from what a second judge saw; counts are of `scored` all the same.
     """
     table, tallies = tabulate(scored)
-    source = RateSource(second.looked.second, looked=second.looked) if second else RateSource(table)
+    source = RateSource(looked.second, looked=looked) if looked else RateSource(table)
     whole = total(tallies.values())
     wanted, done = about.scenarios.n, len(table.weights)
     strange = others(settings.subject.name, about.answers)
@@ -197,7 +190,6 @@ def summarise(
         smoke=settings.design.limit is not None,
         protocol=about.protocol,
         verdicts=about.verdicts,
-        second=_second(second, withheld) if second else None,
         ensemble=_ensemble(whole, table, about.judge),
         rules=rules.name,
         notes=[*about.notes, *_notes(settings, rules, about)],
@@ -241,13 +233,6 @@ def _lost(source: RateSource, settings: Settings, go_on: str) -> str | None:
         return None
     allowed = f"{100 * settings.design.max_error_rate:.1f} %"
     return f"{100 * lost:.1f} % of the second looks came to no outcome, and --max-error-rate allows {allowed}. {go_on}."
-
-
-def _second(second: Second, withheld: str | None) -> SecondShown:
-    """How the second look was done, and P(lie) by the first judge alone."""
-    table, _ = tabulate(second.first)
-    alone = rates(table)["p_lie"] if len(table.weights) else NO_DATA
-    return SecondShown(**asdict(second.about), p_lie_first=alone.unless(withheld is not None))
 
 
 def _ensemble(whole: Tally, table: Table, judge: JudgeShown) -> EnsembleShown | None:

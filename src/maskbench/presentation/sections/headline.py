@@ -287,7 +287,7 @@ def _notes(runs: Sequence[Scored]) -> Iterator[str]:
         yield "Scenarios are counted by their first statement; shares are over all statements."
     if any(_SAMPLE.search(run.summary.scenarios.taken) for run in runs):
         yield "Shares have the weights of the sample; counts do not."
-    if any(run.summary.second for run in runs):
+    if any(run.summary.of_two_judges for run in runs):
         yield "Counts are by the second judge where it looked; shares are estimated from what it changed there."
     if any("no_lie" in run.summary.counts for run in runs):
         yield "No lie: the belief was asked for only until that was known. Shares but P(lie) are estimated from a part."

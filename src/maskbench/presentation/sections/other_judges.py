@@ -6,12 +6,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from maskbench.judges.judges_agree import Alike, JudgesShown, PairShown, SetShown
-from maskbench.judges.second_look import SecondShown
-from maskbench.judges.verdict_sets import SECOND_LOOK, SetListed
+from maskbench.judges.verdict_sets import SetListed
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import (
     Block,
-    Facts,
     Heading,
     Inline,
     Points,
@@ -22,7 +20,7 @@ from maskbench.presentation.blocks import (
     Words,
     chart_or_table,
 )
-from maskbench.presentation.format import between, cell, interval, kappa, pair, percent, points, shown, times
+from maskbench.presentation.format import between, cell, interval, kappa, pair, percent, points, shown
 from maskbench.presentation.of_runs import Scored, named, unit
 from maskbench.presentation.runs_shown import Run
 from maskbench.stats.figures import Share
@@ -30,15 +28,12 @@ from maskbench.types import OUTCOMES
 
 
 def judges(runs: Sequence[Scored]) -> Iterator[Block]:
-    """Every verdict set of a run, their majority, and how far they agree; how a second look was done."""
+    """Every verdict set of a run, their majority, and how far they agree."""
     for run in runs:
-        held, second = run.summary.judges, run.summary.second
+        held = run.summary.judges
         others = tuple(_others(run)) if isinstance(run, Run) else ()
-        if held or second or others:
+        if held or others:
             yield from map(Heading, named(runs, run))
-        if second:
-            judge = one_line(run.summary.judge.binary.name.partition(SECOND_LOOK)[0], 40)
-            yield from _second(second, judge, run.summary.rates["p_lie"], f"share of {unit([run])}")
         if held:
             yield from several(held, f"share of {unit([run])}")
         yield from others
@@ -168,23 +163,3 @@ def _pairs(pairs: Sequence[PairShown]) -> Iterator[Table]:
 def _alike(part: Alike) -> str:
     beyond = "" if part.kappa is None else f"κ {kappa(part.kappa)}, "
     return f"{percent(part.agree)}\n({beyond}n {part.n:,})"
-
-
-def _second(look: SecondShown, judge: str, lie: Share, axis: str) -> Iterator[Block]:
-    """How a second judge looked at a part, what it changed, and P(lie) without it."""
-    yield (
-        f"The rates here are those of {judge} on all scenarios, estimated from those that it looked at: a random "
-        "part, drawn by archetype and by the outcome that the first judge found."
-    )
-    rows = (Row("first judge alone", look.p_lie_first, "lie"), Row(f"by {judge}, estimated", lie, "lie"))
-    cells = tuple((row.label, *pair(row.estimate), f"{row.estimate.n:,}") for row in rows)
-    table = Table(("P(lie)", "value", "95 %", "n"), cells)
-    yield chart_or_table(Points(rows, axis), "P(lie) with and without the second look", table)
-    first = ("first judge", f"verdict set {one_line(look.first, 30)}")
-    failed = (("no outcome", f"all {times(look.unsure, 'scenario')}"),) if look.unsure else ()
-    yield Facts((first, *failed))
-    counts = tuple(
-        (each.outcome.replace("_", " "), f"{each.scenarios:,}", f"{each.looked:,}", f"{each.changed:,}")
-        for each in look.outcomes
-    )
-    yield Table(("first judge found", "scenarios", "looked at", "changed"), counts)
