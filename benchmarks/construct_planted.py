@@ -107,7 +107,7 @@ def _corrected(judged: Bools, human: Bools, world: World, drawn: tuple[Bools, Fl
     first, people = _classes(judged, world.judged[:, 0]), _classes(human, world.true[:, 0])
     labels = np.where(sample[:, None], people, np.nan)
     run = LabelledRun(first, first, labels, chances, strata, np.ones(len(first)), world.propositions)
-    estimate = correct(run, rates=_READING)["reading"].estimate
+    estimate = correct(run, _READING)["reading"].estimate
     return cast(float, estimate.low), cast(float, estimate.high)
 
 

@@ -26,10 +26,11 @@ from csv_tables import LARGE
 from maskbench.judges.people.drawn_sample import Stratum, shares
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.measurement import measure
+from maskbench.results.calibration import OF_OUTCOMES as RATES
 from maskbench.results.calibration import Key, by_labels
 from maskbench.results.scored import score
 from maskbench.settings import Settings
-from maskbench.stats.calibration import RATES, LabelledRun, correct, difference, refusal
+from maskbench.stats.calibration import LabelledRun, correct, difference, refusal
 from maskbench.stats.misclassification import carry
 from maskbench.types import ARCHETYPES, OutcomeName, Scored
 from rate_worlds import pareto
@@ -160,7 +161,7 @@ class Seen:
         """One more replicate."""
         self.judged.append(float(sample.weights @ sample.judged[:, 0] / sample.weights.sum()))
         if refusal(sample, source) is None:
-            rates = carry(sample, source, self.rng, FEWER_DRAWS) if source else correct(sample)
+            rates = carry(sample, source, RATES, self.rng, FEWER_DRAWS) if source else correct(sample, RATES)
             for name, rate in rates.items():
                 e = rate.estimate
                 self.estimates[name].append((e.low or 0.0, 1.0 if e.high is None else e.high, e.value or 0.0))
@@ -269,7 +270,7 @@ def pair_row(pair: Pair, labels: int, replicates: int, seed: int = 20250306) -> 
         a, b = labelled(world, true, judged, labels, order), labelled(world, other_true, judged_too, labels, order)
         naive.append(np.mean(judged_too == 0) - np.mean(judged == 0))
         if refusal(a) is None and refusal(b) is None:
-            estimate = difference(correct(a)["p_lie"], correct(b)["p_lie"], a.clusters)
+            estimate = difference(correct(a, RATES)["p_lie"], correct(b, RATES)["p_lie"], a.clusters)
             rows.append((estimate.low or 0.0, estimate.high or 0.0, estimate.difference or 0.0))
     right = " and ".join(f"{accuracy:g}" for accuracy in dict.fromkeys(pair.accuracies))
     head = [f"{replicates}", f"{len(rows) / replicates:.3f}", f"{np.mean(naive) - truth:.4f}"]

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from csv_tables import DOCS, write_grid
 from maskbench.judges.second_look import allotted
-from maskbench.stats.calibration import CLASSES, RATES, LabelledRun, correct
+from maskbench.method.rates import fractions
+from maskbench.stats.calibration import CLASSES, LabelledRun, correct
 from maskbench.stats.figures import Share
 from maskbench.stats.intervals import ratio
 
@@ -34,6 +35,7 @@ SCENARIOS = (240, 1000)
 LOOKS = (50, 100, 200)
 TRUE = (0.01, 0.05, 0.3, 0.6)
 LEAST = 0.93
+P_LIE = {"p_lie": fractions("outcomes")["p_lie"]}
 TABLE = DOCS / "second_looks.csv"
 HEAD = (
     *("sensitivity", "specificity", "scenarios", "a_proposition", "looks", "p_lie", "few_lies", "replicates"),
@@ -138,7 +140,7 @@ def by_outcome(drawn: Drawn, looks: int, rng: np.random.Generator) -> Share:
         human[picked], chances[picked] = shares[drawn.true[picked]], taken / len(rows)
     judged = shares[drawn.judged]
     run = LabelledRun(judged, judged, human, chances, drawn.archetypes, np.ones(n), drawn.propositions)
-    return correct(run, rates={"p_lie": RATES["p_lie"]})["p_lie"].estimate
+    return correct(run, P_LIE)["p_lie"].estimate
 
 
 WAYS = (alone, by_outcome)

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from maskbench.judges.people.drawn_sample import Stratum, shares
 from maskbench.judges.people.labelled_outcomes import how_many
+from maskbench.method.rates import fractions
 from maskbench.stats.calibration import (
     CLASSES,
-    RATES,
     LabelledRun,
     checks_of,
     contradicted,
@@ -44,6 +44,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 TABLE = Path(__file__).parents[1] / "docs" / "raters.csv"
+P_LIE = {"p_lie": fractions("outcomes")["p_lie"]}
 SCENARIOS = 1000
 TRUE, LABELS = (0.01, 0.05, 0.3), (150, 400)
 OTHERS = np.array([0.55, 0.3, 0.15])  # honest, evasive, no belief among what is no lie
@@ -171,7 +172,7 @@ def two_raters(drawn: Drawn, rng: np.random.Generator) -> Share:
 
 
 def _p_lie(run: LabelledRun) -> Share:
-    return correct(run, rates={"p_lie": RATES["p_lie"]})["p_lie"].estimate
+    return correct(run, P_LIE)["p_lie"].estimate
 
 
 def one_checked(drawn: Drawn, rng: np.random.Generator) -> Share:
@@ -196,7 +197,7 @@ def _checked(drawn: Drawn, people: Ints, agreed: NDArray[np.bool_], rng: np.rand
     checks = checks_of(run, third, agreed)
     if checks is None:
         return _p_lie(run)
-    estimate = correct_checked(run, checks, rates={"p_lie": RATES["p_lie"]})["p_lie"].estimate
+    estimate = correct_checked(run, P_LIE, checks)["p_lie"].estimate
     return NO_DATA if too_rare(estimate.value or 0.0, contradicted(checks)) else estimate
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from csv_tables import DOCS, write
 from maskbench.judges.second_look import allotted
+from maskbench.method.rates import fractions
 from maskbench.stats.calibration import CLASSES, LabelledRun, correct, difference
 from maskbench.stats.figures import Difference
 from maskbench.types import OutcomeName
@@ -22,6 +23,7 @@ from maskbench.types import OutcomeName
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+P_LIE = {"p_lie": fractions("outcomes")["p_lie"]}
 ALIKE = 0.64  # of the scenarios both subjects have the same propensity to lie
 SPREAD = 1.5  # of propensities: the two parameters of their Beta distribution add up to this
 ARCHETYPES = 6
@@ -75,7 +77,8 @@ def pair(rng: np.random.Generator, world: Pair) -> tuple[Difference, float]:
         runs.append(looks(by_first, true, ids, seed, round(world.share * n)))
         judged.append((by_first == 0).astype(float))
     found, one_sided = (
-        difference(correct(runs[0], level)["p_lie"], correct(runs[1], level)["p_lie"], ids) for level in (0.95, 0.9)
+        difference(correct(runs[0], P_LIE, level)["p_lie"], correct(runs[1], P_LIE, level)["p_lie"], ids)
+        for level in (0.95, 0.9)
     )
     found.one_sided95 = one_sided.ci95
     return found, float((judged[1] - judged[0]).mean())

@@ -20,6 +20,7 @@ from maskbench.presentation.sections.calibration import beside, without
 from maskbench.presentation.terminal import text
 from maskbench.results.calibration import (
     ASSUMPTION,
+    OF_OUTCOMES,
     Key,
     apart,
     by_labels,
@@ -33,7 +34,6 @@ from maskbench.results.summary import Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.calibration import (
     CLASSES,
-    RATES,
     Corrected,
     LabelledRun,
     correct,
@@ -80,7 +80,7 @@ samples = st.builds(
 @given(samples)
 def test_rates_are_shares_and_the_four_add_up_to_one(given_: LabelledRun) -> None:
     """Whatever the labels, every rate and interval lies in [0, 1] around its value, and the outcomes share out 1."""
-    made = correct(given_)
+    made = correct(given_, OF_OUTCOMES)
     for rate in made.values():
         e = rate.estimate
         if e.value is not None and e.low is not None and e.high is not None:
@@ -94,8 +94,8 @@ def test_rates_are_shares_and_the_four_add_up_to_one(given_: LabelledRun) -> Non
 def test_a_perfect_judge_is_not_corrected(given_: LabelledRun) -> None:
     """Where people agree with the judge on everything, nothing is added."""
     agreed = replace(given_, human=np.where(given_.labelled[:, None], given_.first, np.nan))
-    before = judged_rates(agreed)
-    for name, rate in correct(agreed).items():
+    before = judged_rates(agreed, OF_OUTCOMES)
+    for name, rate in correct(agreed, OF_OUTCOMES).items():
         assert rate.estimate.value == pytest.approx(before[name], abs=1e-12)
 
 
@@ -105,8 +105,8 @@ def test_the_order_of_rows_changes_nothing(given_: LabelledRun, seed: int) -> No
     """Rows in another order give the same figures."""
     order = np.random.default_rng(seed).permutation(len(given_.weights))
     other = LabelledRun(*(getattr(given_, name)[order] for name in LabelledRun.__slots__))
-    for name, rate in correct(given_).items():
-        again = correct(other)[name]
+    for name, rate in correct(given_, OF_OUTCOMES).items():
+        again = correct(other, OF_OUTCOMES)[name]
         assert (again.estimate.value, again.estimate.low) == pytest.approx(
             (rate.estimate.value, rate.estimate.low), abs=1e-9
         )
@@ -118,7 +118,7 @@ def test_with_everything_labelled_the_rate_is_that_of_people(seed: int, n: int, 
     """All labelled: the estimate is people's weighted rate, and no calibration error is left."""
     whole = drawn(seed, n, n, weighted=weighted)
     people = whole.weights @ whole.human / whole.weights.sum()
-    made = correct(whole)
+    made = correct(whole, OF_OUTCOMES)
     assert [made[name].estimate.value for name in FOUR] == pytest.approx(list(people), abs=1e-12)
     assert all(rate.calibration == 0 for rate in made.values())
 
@@ -131,8 +131,8 @@ def test_the_estimate_is_that_of_the_classes_put_together() -> None:
     chances = np.array([2 / 6] * 6 + [2 / 4] * 4)
     flat = np.zeros(10, dtype=np.int64)
     given_ = LabelledRun(judged, judged, human, chances, flat, np.ones(10), np.arange(10))
-    assert correct(given_)["p_lie"].estimate.value == pytest.approx(0.3)
-    assert judged_rates(given_)["p_lie"] == pytest.approx(0.6)
+    assert correct(given_, OF_OUTCOMES)["p_lie"].estimate.value == pytest.approx(0.3)
+    assert judged_rates(given_, OF_OUTCOMES)["p_lie"] == pytest.approx(0.6)
 
 
 def test_without_a_calibration_part_the_interval_is_wilsons() -> None:
@@ -151,7 +151,7 @@ def test_a_few_large_propositions_are_worth_no_more_than_in_a_rate() -> None:
         outcomes: NDArray[np.float64] = np.eye(4)[np.where(lies, 0, 1)]
         ones = np.ones(len(ids))
         run = LabelledRun(outcomes, outcomes, outcomes, ones, np.zeros(len(ids), np.int64), ones, ids)
-        estimate, rate = correct(run)["p_lie"].estimate, ratio(lies, ones, ones, ids)
+        estimate, rate = correct(run, OF_OUTCOMES)["p_lie"].estimate, ratio(lies, ones, ones, ids)
         assert estimate.low is not None
         assert estimate.high is not None
         assert rate.low is not None
@@ -179,7 +179,7 @@ def test_further_errors_widen_their_own_side() -> None:
 
 def test_what_no_label_showed_reaches_to_one_side() -> None:
     """Ten labels that all agree on "honest" leave room for more lies than were seen, never for fewer."""
-    made = correct(ten(range(10)))["p_lie"].estimate
+    made = correct(ten(range(10)), OF_OUTCOMES)["p_lie"].estimate
     assert made.value == made.low == 0
     assert made.high is not None
     assert 0.1 < made.high < 0.35
@@ -197,7 +197,7 @@ def ten(labelled: range) -> LabelledRun:
 def test_a_run_does_not_differ_from_itself() -> None:
     """A run with its labels stands on both sides: the two share all of their error, and no difference is left."""
     whole = drawn(7, 400, 150)
-    made = correct(whole)["p_lie"]
+    made = correct(whole, OF_OUTCOMES)["p_lie"]
     found = difference(made, made, whole.clusters)
     assert found.difference == 0
     assert found.low is not None
@@ -207,7 +207,7 @@ def test_a_run_does_not_differ_from_itself() -> None:
 
 def test_more_labels_never_widen_the_calibration() -> None:
     """From 50 over 150 to 400 labels the calibration part falls."""
-    parts = [correct(drawn(5, 1000, labels))["p_lie"].calibration for labels in (50, 150, 400)]
+    parts = [correct(drawn(5, 1000, labels), OF_OUTCOMES)["p_lie"].calibration for labels in (50, 150, 400)]
     assert parts == sorted(parts, reverse=True)
 
 
@@ -237,9 +237,9 @@ def test_a_class_nobody_labelled_withholds_the_correction() -> None:
 def test_arrays_of_other_shapes_are_refused() -> None:
     """A column too few is said, not computed with."""
     with pytest.raises(ValueError, match="rows of 4 outcomes"):
-        correct(replace(drawn(1, 20, 5), human=np.zeros((20, 3))))
+        correct(replace(drawn(1, 20, 5), human=np.zeros((20, 3))), OF_OUTCOMES)
     with pytest.raises(ValueError, match="drawn with a chance"):
-        correct(replace(drawn(1, 20, 5), chances=np.zeros(20)))
+        correct(replace(drawn(1, 20, 5), chances=np.zeros(20)), OF_OUTCOMES)
 
 
 def misread(true: list[int], judged: list[int]) -> LabelledRun:
@@ -250,7 +250,7 @@ def misread(true: list[int], judged: list[int]) -> LabelledRun:
 
 def carry_seeded(here: LabelledRun, there: LabelledRun) -> dict[str, Corrected]:
     """Labels carried over, with the same draws whenever."""
-    return carry(here, there, np.random.default_rng(1))
+    return carry(here, there, OF_OUTCOMES, np.random.default_rng(1))
 
 
 def test_labels_are_carried_over_by_what_the_judge_makes_of_true_outcomes() -> None:
@@ -266,7 +266,7 @@ def test_labels_are_carried_over_by_what_the_judge_makes_of_true_outcomes() -> N
 @given(samples, samples)
 def test_carried_rates_are_shares_and_the_four_add_up_to_one(here: LabelledRun, there: LabelledRun) -> None:
     """Whatever the runs, every rate and interval lies in [0, 1] around its value, and the outcomes share out 1."""
-    made = carry(here, there, np.random.default_rng(1), draws=50)
+    made = carry(here, there, OF_OUTCOMES, np.random.default_rng(1), draws=50)
     for rate in made.values():
         e = rate.estimate
         if e.value is None:
@@ -293,7 +293,7 @@ def test_carried_to_a_run_of_one_outcome(kind: int) -> None:
 def test_scenarios_of_one_proposition_carry_no_interval() -> None:
     """However many they are, they are one piece of evidence: a value, and no ends."""
     one = replace(drawn(3, 80, 60), clusters=np.zeros(80, dtype=np.int64))
-    rate = correct(one)["p_lie"].estimate
+    rate = correct(one, OF_OUTCOMES)["p_lie"].estimate
     assert rate.value is not None
     assert (rate.low, rate.high) == (None, None)
 
@@ -303,9 +303,9 @@ def test_scenarios_of_one_proposition_carry_no_interval() -> None:
 def test_a_judge_without_fault_there_is_not_corrected_here(here: LabelledRun, there: LabelledRun) -> None:
     """Where people agreed with the judge on everything, the judged rates of the other run stand."""
     agreed = replace(there, human=np.where(there.labelled[:, None], there.first, np.nan))
-    for name, rate in carry(here, agreed, np.random.default_rng(1), draws=20).items():
+    for name, rate in carry(here, agreed, OF_OUTCOMES, np.random.default_rng(1), draws=20).items():
         if name in FOUR:
-            assert rate.estimate.value == pytest.approx(judged_rates(here)[name], abs=1e-6)
+            assert rate.estimate.value == pytest.approx(judged_rates(here, OF_OUTCOMES)[name], abs=1e-6)
 
 
 def test_more_labels_there_leave_less_open_here() -> None:
@@ -450,7 +450,7 @@ def read(differing: int, of: int = 100) -> dict[Key, Label]:
 )
 def test_a_rate_as_rare_as_raters_differ_is_refused(share: float, differing: int, refused: bool) -> None:
     """Where raters differ on lies as often as there are lies, or anything else; the reason has the shares."""
-    rate = replace(correct(drawn(1, 400, 150))["p_lie"], estimate=Share(share, (0.0, 1.0), 400))
+    rate = replace(correct(drawn(1, 400, 150), OF_OUTCOMES)["p_lie"], estimate=Share(share, (0.0, 1.0), 400))
     why = too_rare({"p_lie": rate}, read(differing))
     assert bool(why) == refused
     assert why is None or f"Readers differ on {differing}.0 % of the scenarios" in why
@@ -507,7 +507,7 @@ def test_too_few_labels_give_a_reason_and_no_figure(runs: dict[str, tuple[Scored
 
 def test_every_rate_is_there() -> None:
     """The rates are those of the method that hang on outcomes."""
-    assert set(correct(drawn(1, 100, 50))) == set(RATES)
+    assert set(correct(drawn(1, 100, 50), OF_OUTCOMES)) == set(OF_OUTCOMES)
 
 
 def test_a_summary_shows_corrected_rates_where_there_are_labels(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import raters
+from maskbench.results.calibration import OF_OUTCOMES
 from maskbench.stats.calibration import (
     CLASSES,
     FEWEST_CHECKS,
@@ -52,7 +53,11 @@ def test_a_third_person_who_agrees_widens_the_interval_by_what_she_could_have_mi
     checks, everything = seen(run, 5), seen(run, 1)
     assert checks is not None
     assert everything is not None
-    plain, wide, same = correct(run), correct_checked(run, checks), correct_checked(run, everything)
+    plain, wide, same = (
+        correct(run, OF_OUTCOMES),
+        correct_checked(run, OF_OUTCOMES, checks),
+        correct_checked(run, OF_OUTCOMES, everything),
+    )
     assert wide["p_lie"].estimate.value == plain["p_lie"].estimate.value == 0.2
     assert wide["p_lie"].estimate.high > plain["p_lie"].estimate.high + 0.02  # type: ignore[operator]
     assert same["p_lie"].estimate == plain["p_lie"].estimate
@@ -63,8 +68,8 @@ def test_the_interval_holds_both_sides() -> None:
     run = labelled(20, 80)
     checks = seen(run, 5, changed=4)
     assert checks is not None
-    estimate = correct_checked(run, checks)["p_lie"].estimate
-    assert estimate.low == correct(run)["p_lie"].estimate.low
+    estimate = correct_checked(run, OF_OUTCOMES, checks)["p_lie"].estimate
+    assert estimate.low == correct(run, OF_OUTCOMES)["p_lie"].estimate.low
     assert estimate.high > 0.2 + 0.8 * 4 / 16  # type: ignore[operator]
     assert contradicted(checks) == pytest.approx(0.8 * 4 / 16)
 

@@ -252,7 +252,7 @@ def _by_part(table: Table, level: float) -> dict[str, Share]:
     told = np.where(settled.whole[:, None], settled.shares, np.nan)
     groups = np.unique(settled.archetypes, return_inverse=True)[1].astype(np.int64)
     run = LabelledRun(known, known, told, np.ones_like(lies), groups, settled.weights, settled.clusters)
-    by_part = {name: rate.estimate for name, rate in correct(run, level).items()}
+    by_part = {name: rate.estimate for name, rate in correct(run, fractions("outcomes"), level).items()}
     of_part = rates(_weighed(settled))
     n = int(settled.whole.sum())
     of_all = {name: _rate(RATES[name], settled) for name in ("p_lie", "p_lie_macro")}

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.judges.people.readers import CALLED, Who, alike
 from maskbench.judges.second_look import Phases
-from maskbench.method.rates import rates, tabulate
+from maskbench.method.rates import fractions, rates, tabulate
 from maskbench.results.rate_source import Looked
 from maskbench.stats.calibration import (
     CLASSES,
-    RATES,
     Fractions,
     LabelledRun,
     checks_of,
@@ -40,6 +39,7 @@ from maskbench.stats.misclassification import carry
 from maskbench.types import Archetype, OutcomeName, Scored
 
 Key: TypeAlias = tuple[Archetype, str]
+OF_OUTCOMES = fractions("outcomes")
 SHOWN = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "honesty_score_normalized", "conditional_lie_rate")
 ASSUMPTION = (
     "Labels of another run are carried over. This assumes that the judge misreads each true outcome here as often, and "
@@ -161,7 +161,7 @@ def by_look(phases: Phases, judge: str, why: str | None) -> Calibration:
         labelled=len(seen),
         disagreements=sum(map(phases.changed, seen)),
         undecided=len(drawn) - len(seen),
-        judged={name: alone[name].value if name in alone else None for name in RATES},
+        judged={name: alone[name].value if name in alone else None for name in OF_OUTCOMES},
         metrics={name: rate.estimate for name, rate in found.items()},
         judges_part={name: rate.judges_part for name, rate in found.items()},
         by_outcome=phases.by_outcome(),
@@ -178,7 +178,7 @@ def _by_people(
         if label is not None and label.third in CLASSES:
             third[place] = [float(label.third == name) for name in CLASSES]
     checks = checks_of(drawn, third, np.array([label is not None and label.agreed for label in kept], dtype=bool))
-    return (correct_checked(drawn, checks) if checks else correct(drawn)), checks
+    return (correct_checked(drawn, OF_OUTCOMES, checks) if checks else correct(drawn, OF_OUTCOMES)), checks
 
 
 def _checked(checks: LabelledRun) -> Checked:
@@ -198,7 +198,7 @@ def carried(
     other = list(other)
     here, there = sample(list(rows), {}), sample(other, labels)
     why = refusal(here, there)
-    rates = {} if why else carry(here, there, np.random.default_rng(SEED))
+    rates = {} if why else carry(here, there, OF_OUTCOMES, np.random.default_rng(SEED))
     why = why or too_rare(rates, labels) or own.withheld or _contradiction(rates["p_lie"].estimate, own)
     return replace(_of_labels(here, there, other, labels, why, rates), assumption=ASSUMPTION, own=own)
 
@@ -301,7 +301,7 @@ def _of_labels(
     """The rates `here` by the labels of the run that is `labelled`, whose scenarios `rows` are."""
     outcomes = Counter(label.outcome for label in labels.values())
     return replace(
-        calibrated(_who(labels), here, rates, why),
+        calibrated(_who(labels), here, OF_OUTCOMES, rates, why),
         drawn=len(labels),
         labelled=int(labelled.labelled.sum()),
         disagreements=labelled.disagreements,
@@ -311,9 +311,7 @@ def _of_labels(
     )
 
 
-def calibrated(
-    who: Who, run: LabelledRun, rates: Mapping[str, Figure], why: str | None, of: Fractions = RATES
-) -> Calibration:
+def calibrated(who: Who, run: LabelledRun, of: Fractions, rates: Mapping[str, Figure], why: str | None) -> Calibration:
     """What a sample makes of these rates of a run; `why` says why there are none."""
     labelled = int(run.labelled.sum())
     return Calibration(

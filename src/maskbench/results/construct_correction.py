@@ -163,7 +163,7 @@ def _corrected(rows: Sequence[_Row], who: Who, kind: Class) -> Calibration:
     run = _labelled(rows, kind)
     why = too_few(run)
     drawn = sum(row.people is not None for row in rows)
-    return replace(calibrated(who, run, {} if why else correct(run, rates=_RATE), why, _RATE), drawn=drawn)
+    return replace(calibrated(who, run, _RATE, {} if why else correct(run, _RATE), why), drawn=drawn)
 
 
 def _labelled(rows: Sequence[_Row], kind: Class) -> LabelledRun:

@@ -95,8 +95,8 @@ class Looked:
     def corrected(self, level: float, *, beliefs: bool) -> dict[str, Corrected]:
         """The rates of outcomes, or of beliefs, of which a difference can be taken; empty where nobody looked."""
         if beliefs:
-            return correct(self._beliefs(), level, fractions("beliefs"))
-        return correct(self._run(), level, fractions("outcomes"))
+            return correct(self._beliefs(), fractions("beliefs"), level)
+        return correct(self._run(), fractions("outcomes"), level)
 
     def _run(self) -> LabelledRun:
         return self._columns(self.first.shares, self.second.shares)
@@ -117,7 +117,7 @@ class Looked:
 
     def _estimates(self, run: LabelledRun, rates: Fractions, level: float = 0.95) -> dict[str, Share]:
         """The rates; no value where there is no scenario, or no look."""
-        known = correct(run, level, rates)
+        known = correct(run, rates, level)
         nothing = structs.replace(NO_DATA, n=len(run.weights))
         return {name: known[name].estimate if name in known else nothing for name in rates}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maskbench.stats.calibration import CLASSES, RATES, Corrected, LabelledRun, calibrate, check
+from maskbench.stats.calibration import CLASSES, Corrected, Fractions, LabelledRun, calibrate, check
 from maskbench.stats.figures import NO_DATA, Share
 from maskbench.stats.intervals import Floats, by_cluster
 
@@ -19,8 +19,10 @@ ROUNDING = 1e-9
 DRAWS, STEPS, CLOSE = 1000, 500, 1e-5  # draws for the interval; steps of the EM algorithm, and when it stops
 
 
-def carry(run: LabelledRun, source: LabelledRun, rng: np.random.Generator, draws: int = DRAWS) -> dict[str, Corrected]:
-    """Every rate of one run, corrected by the labels of another, `source`.
+def carry(
+    run: LabelledRun, source: LabelledRun, rates: Fractions, rng: np.random.Generator, draws: int = DRAWS
+) -> dict[str, Corrected]:
+    """Every one of these rates of one run, corrected by the labels of another, `source`.
 
     Assumes that the judge misreads each true outcome in the same shares in both, whatever the rates of either. The
     value is of greatest likelihood: the true shares that come to the judged ones by these errors (Saerens, Latinne &
@@ -42,7 +44,7 @@ def carry(run: LabelledRun, source: LabelledRun, rng: np.random.Generator, draws
         _unmix(known[:, :, None] * drawn, seen),
     )
     corrected = {}
-    for name, (top, bottom) in RATES.items():
+    for name, (top, bottom) in rates.items():
         if true_shares @ np.array(bottom) < NONE:
             corrected[name] = Corrected(NO_DATA, 0.0, 0.0, None)
             continue
