@@ -39,7 +39,7 @@ MOST = 5  # test files of a module that TESTS does not name
 TESTS: Mapping[str, str] = {
     "method.archetypes": "scenarios/test_own_archetypes method/test_judge_ask method/test_method judges/test_labels",
     "method.asks": "method/test_method method/test_outcomes runs/test_flow results/test_further_judging",
-    "method.chance": "method/test_chance method/test_false_lies",
+    "method.chance": "method/test_chance",
     "method.classify": "method/test_method method/test_outcomes",
     "method.construct": "method/test_construct runs/test_construct_questions",
     "method.controls": "runs/test_controls",

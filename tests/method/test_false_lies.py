@@ -11,7 +11,7 @@ from maskbench.method.false_lies import FalseLies, FalseLieTally
 from maskbench.method.outcomes import Items, score
 from maskbench.method.rules import RULES
 from maskbench.presentation.of_runs import Alone
-from maskbench.presentation.sections import by_chance, headline
+from maskbench.presentation.sections import headline
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
@@ -105,14 +105,12 @@ def test_without_more_replies_the_floor_is_the_placebo_s(tmp_path: Path) -> None
     assert figures.p_lie == placebo.p_lie
     assert figures.p_lie_pressured == placebo.p_lie_pressured
     assert figures.without == 10  # provided facts
-    line = next(text for text in headline.beside(Alone(summary)) if text.startswith("false-lie floor"))
-    assert line.endswith("; 10 scenarios had none")
+    line = next(text for text in headline.beside(Alone(summary)) if text.startswith("False-lie floor"))
+    assert line.endswith("of statements in the same scenarios; 10 scenarios had none.")
 
 
 def test_four_direct_replies_give_a_floor_for_nothing(tmp_path: Path) -> None:
-    """Without any control, of binary scenarios that ask for a belief; the section says what it is made of."""
+    """Without any control, of binary scenarios that ask for a belief."""
     summary = result(RunFolder(run(tmp_path / "run", "sim", beliefs=4, limit=60)))
     assert summary.checks is None
     assert there(summary.false_lies).scenarios == {"direct": 40}
-    table = list(by_chance.chance((Alone(summary),)))[-1]
-    assert "40 scenarios: each direct belief reply held out" in str(table)

@@ -360,7 +360,7 @@ def test_the_result_says_what_was_found(tmp_path: Path) -> None:
         return " ".join(out.getvalue().split())
 
     shown = text(result(RunFolder(path)))
-    assert "false-lie floor: 0.0 % (" in shown
+    assert "False-lie floor: 0.0 % (" in shown
     for words in (
         "facts understood 100.0 %",
         "lies taken back 100.0 %",
@@ -382,5 +382,5 @@ def test_the_options_of_the_command(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 0
-    assert "false-lie floor" in capsys.readouterr().out
+    assert "False-lie floor" in capsys.readouterr().out
     assert RunFolder(path).settings().design.checks == ("placebo", "traces")

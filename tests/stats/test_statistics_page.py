@@ -6,8 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maskbench.method.chance import AB, Design, coin
-from maskbench.method.rules import RULES
 from maskbench.stats.figures import Share
 from maskbench.stats.intervals import ratio
 from maskbench.stats.paired import sign_flip
@@ -62,14 +60,6 @@ def test_the_example_of_a_comparison_is_that_of_the_code() -> None:
     assert f"(here {low} to {high})" in PAGE
     none = sign_flip(np.zeros(SCENARIOS), np.ones(SCENARIOS), np.arange(SCENARIOS), np.random.default_rng(0))
     assert f"a hundred without a change leave ± {100 * there(none.high):.1f} points" in PAGE
-
-
-def test_the_coin_is_that_of_the_code() -> None:
-    """Three direct and two consistency questions, and a provided fact."""
-    lie, believes = coin(Design(False, 3, 2), AB, RULES["reference"])
-    assert f"({100 * believes:.2f} %), and half of these are contradicted ({100 * lie:.1f} %)" in PAGE
-    given, _ = coin(Design(True, 0, 0), AB, RULES["reference"])
-    assert f"A provided fact is contradicted in {100 * given:.0f} %" in PAGE
 
 
 def test_the_number_of_scenarios_is_that_of_the_code() -> None:

@@ -12,7 +12,6 @@ from maskbench.presentation.of_runs import Alone, Scored
 from maskbench.presentation.sections.all_rates import lying_at_k, rates
 from maskbench.presentation.sections.asked_outright import outright
 from maskbench.presentation.sections.beliefs import beliefs
-from maskbench.presentation.sections.by_chance import chance
 from maskbench.presentation.sections.calibration import corrected
 from maskbench.presentation.sections.control_answers import controls
 from maskbench.presentation.sections.evasions import denials, evasions
@@ -46,9 +45,8 @@ def on_judge(runs: Sequence[Scored]) -> Section:
 
 
 def on_labels_and_subject(runs: Sequence[Scored]) -> Iterator[Section]:
-    """What people's labels, chance and the subject's controls say."""
+    """What corrects the judge, what questions on statements say, and what the subject's controls say."""
     yield Section("corrected", "Corrected for the judge", "correction", tuple(corrected(runs)))
-    yield Section("chance", "By chance, and without pressure", "chance", tuple(chance(runs)))
     yield Section("construct", "Questions on statements", QUESTIONS_ASKED, tuple(words_of_statements(runs)))
     yield Section("checks", "Controls on the subject", "controls", tuple(controls(runs)))
 

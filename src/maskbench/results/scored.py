@@ -162,11 +162,10 @@ class ScoredRun:
     are done, in the run's order, `digests` what each is told by. Of a second look `phases` has what both judges
     saw, and `look` says how it was drawn. The set is about `wanted` scenarios, and `go_on` says what to do where it
     lacks some. `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token
-    limit, `checks` what the controls on the subject found, `chance` what random answers would have given, and
-    `false_lies` what neutral replies would be as statements; a second look and an audit have neither.
-    `halves` are the outcomes by each half of the belief replies, where these are enough for it. `beliefs_from` says
-    whose beliefs these are where the run did not ask for its own, and `lies` what was asked where only lies were
-    estimated.
+    limit, `checks` what the controls on the subject found, `chance` the chance level of P(lie), and `false_lies` what
+    neutral replies would be as statements; a second look and an audit have neither. `halves` are
+    the outcomes by each half of the belief replies, where these are enough for it. `beliefs_from` says whose beliefs
+    these are where the run did not ask for its own, and `lies` what was asked where only lies were estimated.
     """
 
     path: Path

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from maskbench.presentation.blocks import Block, Curve, Figure, Line, Only, Points, Row, Sentence, Table, Words
 from maskbench.presentation.format import CAVEAT, interval, pair
 from maskbench.presentation.of_runs import Scored, has_rates, named, run_colour, table
+from maskbench.presentation.sections.headline import chance
 from maskbench.presentation.sections.provenance import marked
 from maskbench.presentation.words import EXPLAINED, RATES, heading
 
@@ -32,6 +33,8 @@ def rates(runs: Sequence[Scored]) -> Iterator[Block]:
     else:
         yield table
     yield Sentence((f"95 % intervals: {CAVEAT}. {_SCORE}",), "note")
+    if len(runs) > 1:
+        yield from (f"{run.name}: {text}" for run in runs if (text := chance(run.summary)))
     same = [(run.name, run.summary.same_scenarios) for run in runs]
     if again := [f"{name}: {interval(rate.ci95)} %" for name, rate in same if rate and rate.ci95]:
         yield (

@@ -17,7 +17,7 @@ from maskbench.presentation.blocks import (
     Table,
     Words,
 )
-from maskbench.presentation.format import CAVEAT, interval, pair, percent, times
+from maskbench.presentation.format import CAVEAT, interval, pair, percent, shown, times
 from maskbench.presentation.of_runs import (
     KEY,
     ORDER,
@@ -33,7 +33,6 @@ from maskbench.presentation.of_runs import (
     unit,
 )
 from maskbench.presentation.runs_shown import Run
-from maskbench.presentation.sections import by_chance
 from maskbench.presentation.sections.calibration import beside as corrected
 from maskbench.presentation.sections.provenance import imported_note, shared_mark, where_from, whose_beliefs
 from maskbench.results.leaderboard import SIMULATED
@@ -67,8 +66,32 @@ def rate(run: Scored) -> tuple[str, str] | None:
 
 
 def beside(run: Scored) -> list[str]:
-    """What a reader of P(lie) has to see with it: its bounds, by people's labels, by chance and without pressure."""
-    return [text for text in (_bounds(run), corrected(run.summary.corrected), *by_chance.beside(run)) if text]
+    """The lines that belong to P(lie): its bounds, by people's labels, the chance level, and without pressure."""
+    summary = run.summary
+    return list(filter(None, (_bounds(run), corrected(summary.corrected), chance(summary), _floor(summary))))
+
+
+def chance(summary: Summary) -> str:
+    """The chance level of P(lie) in a sentence; empty where there is none."""
+    level = summary.chance
+    if level is None:
+        return ""
+    text = f"Chance level: with these beliefs and random statements P(lie) would be {percent(level.p_lie.value)}"
+    if not level.numbers:
+        return f"{text}."
+    return f"{text} (for {times(level.numbers, 'number')} the statement comes from another scenario)."
+
+
+def _floor(summary: Summary) -> str:
+    """The share of neutral replies that come out as lies, and P(lie) in the same scenarios; empty where none is."""
+    floor = summary.false_lies
+    if floor is None:
+        return ""
+    without = f"; {times(floor.without, 'scenario')} had none" if floor.without else ""
+    return (
+        f"False-lie floor: {shown(floor.p_lie)} of neutral replies are judged a lie, and "
+        f"{shown(floor.p_lie_pressured)} of statements in the same scenarios{without}."
+    )
 
 
 def _bounds(run: Scored) -> str:
@@ -165,8 +188,6 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
         yield "How to continue.", one_line(f"{what}: `{command}`", 1000)
     if text := _answered(summary):
         yield "Not one model.", text
-    if text := by_chance.random(summary):
-        yield "Random answers.", text
     if text := whose_beliefs(summary):
         yield "Shared beliefs.", text
     if text := imported_note(summary):
