@@ -296,7 +296,8 @@ async def serve(*, port: int = 0, tls: ssl.SSLContext | None = None, **options: 
     """A server for the length of a `with` block; options as for ChatServer."""
     server = ChatServer(**options)
     app = web.Application(client_max_size=64 * 2**20)
-    app.router.add_post("/v1/chat/completions", server.handle)
+    for path in ("/v1/chat/completions", "/v1/messages"):
+        app.router.add_post(path, server.handle)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port, ssl_context=tls, backlog=1024)

@@ -128,7 +128,7 @@ def _collect_codes(node: Mapping[str, Any], parts: _ErrorParts) -> None:
 _NO_MONEY = frozenset(("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "account_deactivated"))
 _NO_KEY = re.compile(
     r"(?:incorrect|invalid|missing|wrong|expired)[^.]{0,20}\bapi[ _-]?key|api[ _-]?key[^.]{0,12}"
-    r"(?:not valid|not found|invalid|expired|missing)|credit balance is too low"
+    r"(?:not valid|not found|invalid|expired|missing)|credit balance is too low|reached your specified api usage limits"
 )
 _FILTERED_CODES = frozenset(
     (
