@@ -6,13 +6,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from markupsafe import Markup
 
-from maskbench.pages.charts import NARROW, WIDE, bars, differences, points
-from maskbench.pages.drawing import COLOURS
-from maskbench.pages.planes import curve, plane
+from maskbench.pages.charts import drawn as written
+from maskbench.pages.drawing import COLOURS, WIDTHS
 from maskbench.pages.shell import static
-from maskbench.presentation.blocks import Line, Mix, Part, Plane, Point, Row
+from maskbench.presentation.blocks import Bars, Chart, Curve, Flow, Line, Mix, Part, Plane, Point, Points, Row
 from maskbench.presentation.format import cell, shown
 from maskbench.presentation.of_runs import outcomes
 from maskbench.stats.figures import NO_DATA, Share
@@ -28,9 +26,9 @@ SHARES: dict[OutcomeName, Share] = {
 HOSTILE = "<script>alert(1)</script> & \"quotes\" 'too' ${x} {{ y }}"
 
 
-def drawn(markup: Markup) -> list[ElementTree.Element]:
+def drawn(chart: Chart, *, panel: bool = False) -> list[ElementTree.Element]:
     """The SVGs of a chart, as trees."""
-    return list(ElementTree.fromstring(f"<all>{markup}</all>"))  # noqa: S314  # ours
+    return list(ElementTree.fromstring(f"<all>{written([chart], panel=panel)}</all>"))  # noqa: S314  # ours
 
 
 def texts(svg: ElementTree.Element) -> list[str]:
@@ -38,39 +36,31 @@ def texts(svg: ElementTree.Element) -> list[str]:
     return [element.text or "" for element in svg.iter("text")]
 
 
-def moved(element: ElementTree.Element) -> tuple[float, float]:
-    """Where an element has been moved to."""
-    x, y = re.findall(r"-?[\d.]+", element.attrib["transform"])
-    return float(x), float(y)
-
-
 def coloured(svg: ElementTree.Element, tag: str, name: str, paint: str = "stroke") -> list[ElementTree.Element]:
     """The elements that are drawn in a colour."""
     return [element for element in svg.iter(tag) if element.get(paint) == f"var(--{name}, {COLOURS[name]})"]
 
 
-def every_chart() -> list[Markup]:
-    """One chart of every kind, with names that mean harm."""
-    return [
-        bars([outcomes(HOSTILE, SHARES)]),
-        bars([outcomes("", SHARES)], thick=58, panel=True),
-        points([HOSTILE, Row(HOSTILE, RATE, "lie", 0.3, (0.1, 0.7)), Row("none", NO_DATA)]),
-        points([Row("lie", RATE)], panel=True),
-        curve([Line(HOSTILE, 0, {1: RATE, 2: RATE}, {2: (0.1, 0.7)}), Line("b", 1, {1: RATE, 2: NO_DATA}, {})]),
-        plane(Plane((Point(0, HOSTILE, RATE, RATE), Point(1, "b", NO_DATA, RATE)), "accuracy", HOSTILE)),
-        differences([Row(HOSTILE, Share(-0.4, (-0.5, -0.3), 50))]),
-    ]
+EVERY_CHART = (  # one of every kind, with names that mean harm
+    Bars((outcomes(HOSTILE, SHARES),)),
+    Points((HOSTILE, Row(HOSTILE, RATE, "lie", 0.3, (0.1, 0.7)), Row("none", NO_DATA))),
+    Points((Row(HOSTILE, Share(-0.4, (-0.5, -0.3), 50)),), "points", differences=True),
+    Curve((Line(HOSTILE, "lie", {1: RATE, 2: RATE}, {2: (0.1, 0.7)}), Line("b", "run-2", {1: RATE}, {})), "k", HOSTILE),
+    Curve((Line("b", "lie", {0: RATE, 2: RATE}),), "strength", "share", 2, (0.1, 0.4), (0.1, 0.4)),
+    Plane((Point(0, HOSTILE, RATE, RATE), Point(1, "b", NO_DATA, RATE)), "accuracy", HOSTILE),
+    Flow(HOSTILE, "b", {"lie": {"lie": 1, "honest": 2}}),
+)
 
 
-@pytest.mark.parametrize("chart", every_chart())
-def test_nothing_in_a_chart_can_collide_or_load(chart: Markup) -> None:
-    """No style, id, class of Vega's, link or script; it is an image that says in words what it shows."""
-    for svg in drawn(chart):
+@pytest.mark.parametrize("chart", EVERY_CHART)
+def test_nothing_in_a_chart_can_collide_or_load(chart: Chart) -> None:
+    """No style, id, class, link or script; it is an image that says in words what it shows."""
+    for svg in (*drawn(chart), *drawn(chart, panel=True)):
         assert svg.attrib["role"] == "img"
         assert len(svg.attrib["aria-label"]) > 20
         assert set(svg.attrib["class"].split()) < {"chart", "wide", "narrow", "single"}
         for element in svg.iter():
-            assert element.tag in ("svg", "g", "path", "line", "text")
+            assert element.tag in ("svg", "g", "path", "line", "rect", "circle", "text")
             if element is not svg:
                 assert not {"style", "id", "class", "href", "clip-path", "role", "onclick"} & {*element.keys()}
             for paint in ("fill", "stroke"):
@@ -80,64 +70,63 @@ def test_nothing_in_a_chart_can_collide_or_load(chart: Markup) -> None:
 
 def test_names_are_shown_as_they_are() -> None:
     """Markup in a name is text in the chart and in its description."""
-    (wide, _) = drawn(points([Row("<b>&", RATE)]))
+    chart = Points((Row("<b>&", RATE),))
+    wide, _ = drawn(chart)
     assert "<b>&" in texts(wide)
     assert "<b>& 40.0 % (20.0–60.0)" in wide.attrib["aria-label"]
-    assert "<b>" not in points([Row("<b>&", RATE)])
+    assert "<b>" not in written([chart])
 
 
 def test_a_chart_comes_in_two_widths() -> None:
     """One for a page, one for a phone, in the same size of letters."""
-    sheets = drawn(points([Row("lie", RATE)]))
-    assert [svg.attrib["width"] for svg in sheets] == [str(WIDE), str(NARROW)]
-    assert {text.attrib["font-size"] for svg in sheets for text in svg.iter("text")} == {"12px", "13px"}
+    sheets = drawn(Points((Row("lie", RATE),)))
+    assert [svg.attrib["width"] for svg in sheets] == [str(WIDTHS["wide"]), str(WIDTHS["narrow"])]
+    assert {text.attrib["font-size"] for svg in sheets for text in svg.iter("text")} == {"12", "13"}
 
 
 def test_intervals_stand_where_they_are() -> None:
     """The line runs from the low end to the high end of an axis from 0 to 100 %, the point is at the value."""
-    for svg in drawn(points([Row("lie", RATE, "lie")])):
-        ticks = {text.text: moved(text)[0] for text in svg.iter("text") if (text.text or "").endswith("0 %")}
-        zero, whole = ticks["0 %"], ticks["100 %"]
+    for svg in drawn(Points((Row("lie", RATE, "lie"),))):
+        grid = sorted(float(line.attrib["x1"]) for line in coloured(svg, "line", "line"))
+        zero, whole = grid[0], grid[-1]
         (interval,) = coloured(svg, "line", "lie")
-        (point,) = coloured(svg, "path", "lie", "fill")
-        start, length = moved(interval)[0], float(interval.attrib["x2"])
-        assert start == pytest.approx(zero + 0.2 * (whole - zero))
-        assert length == pytest.approx(0.4 * (whole - zero))
-        assert moved(point)[0] == pytest.approx(zero + 0.4 * (whole - zero))
+        (point,) = coloured(svg, "circle", "lie", "fill")
+        assert float(interval.attrib["x1"]) == pytest.approx(zero + 0.2 * (whole - zero), abs=0.02)
+        assert float(interval.attrib["x2"]) == pytest.approx(zero + 0.6 * (whole - zero), abs=0.02)
+        assert float(point.attrib["cx"]) == pytest.approx(zero + 0.4 * (whole - zero), abs=0.02)
 
 
 def test_rates_without_an_interval_have_no_point() -> None:
     """A share of one scenario looks like a result where it is none: only its figures stand there; no data is a dash."""
-    wide, _ = drawn(points([Row("one", Share(1.0, None, 1), "lie"), Row("none", NO_DATA, "lie")]))
-    assert not coloured(wide, "path", "lie", "fill")
+    wide, _ = drawn(Points((Row("one", Share(1.0, None, 1), "lie"), Row("none", NO_DATA, "lie"))))
+    assert not coloured(wide, "circle", "lie", "fill")
     assert {"100.0 % of 1", "–"} <= set(texts(wide))
 
 
 def test_bars_are_as_long_as_shares() -> None:
     """Lies begin at 0, honesty ends at 100 %, and the parts stand in this order."""
-    (svg,) = drawn(bars([outcomes("", SHARES)], panel=True))
+    (svg,) = drawn(Bars((outcomes("", SHARES),)), panel=True)
     ends = []
     for name in ("lie", "evasive", "no-belief", "honest"):
-        (part,) = coloured(svg, "path", name, "fill")
-        left, width = re.match(r"M([\d.]+),[\d.]+h([\d.]+)", part.attrib["d"]).groups()  # type: ignore[union-attr]
-        ends.append((float(left) / 336, float(left) / 336 + float(width) / 336))
-    assert ends == [pytest.approx(pair) for pair in ((0, 0.4), (0.4, 0.7), (0.7, 0.8), (0.8, 1.0))]
+        (part,) = coloured(svg, "rect", name, "fill")
+        left, width = float(part.attrib["x"]), float(part.attrib["width"])
+        ends.append((left / 336, (left + width) / 336))
+    assert ends == [pytest.approx(pair, abs=1e-4) for pair in ((0, 0.4), (0.4, 0.7), (0.7, 0.8), (0.8, 1.0))]
 
 
 def test_bars_have_the_intervals_of_both_ends() -> None:
     """The first part's interval counts from 0, the last one's from 100 %."""
-    (svg,) = drawn(
-        bars([Mix("", (Part("a", "firm", RATE), Part("b", "loose", Share(0.6, (0.5, 0.9), 9))))], panel=True)
-    )
+    parts = Part("a", "firm", RATE), Part("b", "loose", Share(0.6, (0.5, 0.9), 9))
+    (svg,) = drawn(Bars((Mix("", parts),)), panel=True)
     for name, (low, high) in {"firm": (0.2, 0.6), "loose": (0.1, 0.5)}.items():
-        (bracket,) = [line for line in coloured(svg, "line", name) if line.attrib["x2"] != "0"]
-        assert moved(bracket)[0] / 336 == pytest.approx(low)
-        assert float(bracket.attrib["x2"]) / 336 == pytest.approx(high - low)
+        (bracket,) = [line for line in coloured(svg, "line", name) if line.attrib["x1"] != line.attrib["x2"]]
+        assert float(bracket.attrib["x1"]) / 336 == pytest.approx(low, abs=1e-4)
+        assert float(bracket.attrib["x2"]) / 336 == pytest.approx(high, abs=1e-4)
 
 
 def test_differences_have_zero_in_the_middle() -> None:
     """The axis of differences holds every interval, and reaches as far to one side as to the other."""
-    wide, _ = drawn(differences([Row("P(lie)", Share(-0.31, (-0.42, -0.2), 9), "lie")]))
+    wide, _ = drawn(Points((Row("P(lie)", Share(-0.31, (-0.42, -0.2), 9), "lie"),), "points", differences=True))
     assert {"−50", "−25", "0", "+25", "+50"} <= set(texts(wide))
     assert "−31.0 (−42.0 to −20.0)" in texts(wide)
 
@@ -145,8 +134,8 @@ def test_differences_have_zero_in_the_middle() -> None:
 def test_curve_and_plane_have_axes_to_the_end() -> None:
     """Lying@k and the plane show rates from 0 to 100 %, whatever they are."""
     for chart in (
-        curve([Line("", 0, {1: RATE, 2: RATE}, {})]),
-        plane(Plane((Point(0, "a", RATE, RATE),), "accuracy", "honesty")),
+        Curve((Line("a", "lie", {1: RATE, 2: RATE}),), "k", "lies"),
+        Plane((Point(0, "a", RATE, RATE),), "accuracy", "honesty"),
     ):
         for svg in drawn(chart):
             assert {"0 %", "25 %", "50 %", "75 %", "100 %"} <= set(texts(svg))
@@ -154,14 +143,14 @@ def test_curve_and_plane_have_axes_to_the_end() -> None:
 
 def test_many_statements_keep_their_ticks_apart() -> None:
     """A curve over a hundred statements has a handful of ticks."""
-    wide, _ = drawn(curve([Line("", 0, dict.fromkeys(range(1, 101), RATE), {})]))
+    wide, _ = drawn(Curve((Line("a", "lie", dict.fromkeys(range(1, 101), RATE)),), "k", "lies"))
     assert 3 <= len([text for text in texts(wide) if text.isdigit()]) <= 12
 
 
 def test_long_names_are_cut() -> None:
     """A name that does not fit is cut, sooner where its letters are wide; the description has it whole."""
     for name in ("x" * 300, "測" * 300):
-        _, narrow = drawn(points([Row(name, RATE)]))
+        _, narrow = drawn(Points((Row(name, RATE),)))
         (cut,) = [text for text in texts(narrow) if text.endswith("…")]
         assert 5 < len(cut) < (40 if name[0] == "x" else 20)
         assert name in narrow.attrib["aria-label"]

@@ -18,7 +18,6 @@ from maskbench.pages.page import render
 from maskbench.presentation.blocks import (
     Bars,
     Curve,
-    Differences,
     Figure,
     Line,
     Panel,
@@ -76,16 +75,16 @@ def test_a_figure_stands_alone() -> None:
     assert svg.find("rect").attrib["fill"] == "#ffffff"  # type: ignore[union-attr]
     assert "sans-serif" in svg.attrib["font-family"]
     assert svg.findtext("title") == HOSTILE
-    written = [text.text for text in svg.iterfind("text")]
+    written = [text.text for text in svg.iterfind("g/text")]
     assert written == ["lie", "evasive", "no belief", "honest"]
 
 
 def test_panels_stand_side_by_side_where_there_is_room() -> None:
     """Two columns take two panels to a line, one column takes one; a panel without charts is left out."""
     for columns, heights in (("two_columns", 1), ("column", 2)):
-        places = [group.attrib["transform"] for group in tree(PANELS, columns).iterfind("g")]
+        places = [panel.attrib["y"] for panel in tree(PANELS, columns).iterfind("g/svg")]
         assert len(places) == 2
-        assert len({place.split()[1] for place in places}) == heights
+        assert len({*places}) == heights
 
 
 def test_the_values_are_numbers_with_their_intervals() -> None:
@@ -99,10 +98,10 @@ def test_the_values_are_numbers_with_their_intervals() -> None:
 
 def test_every_kind_of_chart_has_values() -> None:
     """A curve has a value at each k, a plane two for each run, differences one, panels theirs under their titles."""
-    curve = Figure((Curve((Line("", 1, {1: RATE, 2: NO_DATA}, {}),)),), "k", TABLE)
+    curve = Figure((Curve((Line("a", "lie", {1: RATE, 2: NO_DATA}),), "k, statements", "lies"),), "k", TABLE)
     plane = Figure((Plane((Point(0, "a", RATE, RATE),), "accuracy", "honesty"),), "plane", TABLE)
-    difference = Figure((Differences((Row("P(lie)", RATE),)),), "differences", TABLE)
-    assert [line[:3] for line in lines(curve)] == [["2", "k = 1", "0.4"], ["2", "k = 2", ""]]
+    difference = Figure((Points((Row("P(lie)", RATE),), differences=True),), "differences", TABLE)
+    assert [line[:3] for line in lines(curve)] == [["a", "k = 1", "0.4"], ["a", "k = 2", ""]]
     assert [line[:3] for line in lines(plane)] == [["a", "accuracy", "0.4"], ["a", "honesty", "0.4"]]
     assert [line[:3] for line in lines(difference)] == [["P(lie)", "difference", "0.4"]]
     assert {line[0] for line in lines(PANELS)} == {f"first: {HOSTILE}", f"second: {HOSTILE}"}

@@ -6,10 +6,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from maskbench.pages.charts import flow
+from maskbench.pages.charts import drawn
 from maskbench.pages.drawing import LETTER
-from maskbench.pages.planes import plane
-from maskbench.presentation.blocks import Flow, Plane, Point
+from maskbench.presentation.blocks import Chart, Flow, Plane, Point
 from maskbench.stats.figures import NO_DATA, Share
 from maskbench.types import OutcomeName
 
@@ -19,9 +18,9 @@ COUNTS: dict[OutcomeName, dict[OutcomeName, int]] = {
 }
 
 
-def svgs(markup: str) -> list[ElementTree.Element]:
+def svgs(chart: Chart) -> list[ElementTree.Element]:
     """The drawings of a chart."""
-    return list(ElementTree.fromstring(f"<all>{markup}</all>"))  # noqa: S314  # ours
+    return list(ElementTree.fromstring(f"<all>{drawn([chart])}</all>"))  # noqa: S314  # ours
 
 
 def named(svg: ElementTree.Element, names: list[str]) -> dict[str, tuple[float, float]]:
@@ -31,8 +30,7 @@ def named(svg: ElementTree.Element, names: list[str]) -> dict[str, tuple[float, 
         shown = (text.text or "").strip("…")
         for name in names:
             if shown and (name.endswith(shown) or name.startswith(shown)) and "model" in name and len(shown) > 3:
-                x, y = (float(part) for part in text.attrib["transform"][10:-1].replace(",", " ").split())
-                places[name] = (x, y)
+                places[name] = (float(text.attrib["x"]), float(text.attrib["y"]))
     return places
 
 
@@ -46,7 +44,7 @@ def test_thirty_names_do_not_collide(seed: int) -> None:
         Point(place, name, Share(a, (a - 0.05, a + 0.05), 200), Share(b, (b - 0.05, b + 0.05), 200))
         for place, (name, (a, b)) in enumerate(zip(names, rates, strict=True))
     ]
-    for svg in svgs(plane(Plane(tuple(dots), "accuracy", "honesty"))):
+    for svg in svgs(Plane(tuple(dots), "accuracy", "honesty")):
         places = named(svg, names)
         assert len(places) == 30
         for (left, one_y), (right, other_y) in combinations(places.values(), 2):
@@ -57,7 +55,7 @@ def test_a_name_stands_beside_its_marker_where_there_is_room() -> None:
     """Two runs far apart need no list: each name is within a few pixels of its point, on the sheet."""
     far = Share(0.2, (0.1, 0.3), 50), Share(0.9, (0.8, 0.95), 50)
     dots = [Point(0, "model-a", far[0], far[0]), Point(1, "model-b", far[1], far[1]), Point(2, "none", NO_DATA, far[0])]
-    wide, narrow = svgs(plane(Plane(tuple(dots), "accuracy", "honesty")))
+    wide, narrow = svgs(Plane(tuple(dots), "accuracy", "honesty"))
     for svg in (wide, narrow):
         assert set(named(svg, ["model-a", "model-b"])) == {"model-a", "model-b"}
         assert not [text for text in svg.iter("text") if text.text == "none"]
@@ -65,7 +63,7 @@ def test_a_name_stands_beside_its_marker_where_there_is_room() -> None:
 
 def test_a_flow_names_every_outcome_with_its_count() -> None:
     """Both sides say how many scenarios have which outcome; the label says every move, and a zero is no band."""
-    wide, narrow = svgs(flow(Flow("first", "other", COUNTS)))
+    wide, narrow = svgs(Flow("first", "other", COUNTS))
     for svg in (wide, narrow):
         texts = {text.text for text in svg.iter("text")}
         assert {"lie 100", "honest 100", "honest 160", "evasive 15", "error 5", "lie 20", "first", "other"} == texts
@@ -76,7 +74,7 @@ def test_a_flow_names_every_outcome_with_its_count() -> None:
 
 def test_a_flow_without_scenarios_is_empty() -> None:
     """No scenario in common makes a chart without bands and no error."""
-    for svg in svgs(flow(Flow("first", "other", {}))):
+    for svg in svgs(Flow("first", "other", {})):
         assert [text.text for text in svg.iter("text")] == ["first", "other"]
 
 
@@ -85,7 +83,7 @@ def test_compute_stands_on_powers_of_ten() -> None:
     rate = Share(0.5, (0.4, 0.6), 100)
     flops = (23.4, 25.1)
     dots = tuple(Point(place, f"model-{place}", Share(at, None, 0), rate) for place, at in enumerate(flops))
-    for svg in svgs(plane(Plane(dots, "training compute, FLOP", "honesty", powers=True))):
+    for svg in svgs(Plane(dots, "training compute, FLOP", "honesty", powers=True)):
         texts = [text.text for text in svg.iter("text")]
         assert [text for text in texts if text and text.startswith("1e")] == ["1e23", "1e24", "1e25", "1e26"]
         assert "training compute, FLOP 2.5e+23" in svg.attrib["aria-label"]

@@ -8,29 +8,24 @@ from __future__ import annotations
 import csv
 import io
 import re
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-import vl_convert
+from markupsafe import escape
 
 from maskbench.errors import UsageError
-from maskbench.pages.charts import NARROW, WIDE
-from maskbench.pages.dose_curves import shares
-from maskbench.pages.drawing import COLOURS, LETTER, SIZE
-from maskbench.pages.figures import drawn
+from maskbench.pages.charts import draw
+from maskbench.pages.drawing import LETTER, WIDTHS, Sheet, Variant
 from maskbench.plain import unformula, visible
 from maskbench.presentation.blocks import (
     Bars,
     Chart,
     Curve,
-    Differences,
     Figure,
     Flow,
-    OverDose,
+    Key,
     Panels,
     Plane,
     Points,
@@ -40,23 +35,13 @@ from maskbench.presentation.blocks import (
 from maskbench.stats.figures import Share
 
 Columns = Literal["column", "two_columns"]
-_Drawing = tuple[str, list[ElementTree.Element]]  # a title, where there is one, and charts in all their widths
-_WIDTHS: Mapping[Columns, int] = {"column": NARROW, "two_columns": WIDE}  # pixels, at 96 to the inch: 90 and 186 mm
+_WIDTHS: Mapping[Columns, Variant] = {"column": "narrow", "two_columns": "wide"}  # 90 and 186 mm, at 96 to the inch
 _MILLIMETRE = 25.4 / 96
 _INCH = 300  # pixels of a PNG to the inch
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 _COLOUR = re.compile(r"var\(--[\w-]+, (#\w+)\)")
 _GAP, _LINE = 16.0, 22.0  # pixels between two drawings, and of a line of text
 _HEAD = ("label", "what", "value", "low95", "high95", "n")
-
-
-@dataclass(frozen=True, slots=True)
-class _Box:
-    """A drawing of so many pixels, and what it holds."""
-
-    width: float
-    height: float
-    parts: tuple[ElementTree.Element, ...]
 
 
 def write(sections: Iterable[Section], folder: Path) -> list[Path]:
@@ -91,28 +76,17 @@ def values(figure: Figure | Panels) -> str:
 
 def picture(figure: Figure | Panels, columns: Columns) -> str:
     """A figure as one SVG that stands alone, as wide as one column of a paper (90 mm) or as two (186 mm)."""
-    return _picture(figure, _drawn(figure), columns)
-
-
-def _picture(figure: Figure | Panels, drawings: Sequence[_Drawing], columns: Columns) -> str:
-    width = float(_WIDTHS[columns])
-    boxes = list(_boxes(drawings, "narrow" if columns == "column" else "wide"))
-    placed, height = _flow(boxes, width, _key_height(figure, width))
-    root = ElementTree.Element(
-        "svg",
-        {
-            "xmlns": "http://www.w3.org/2000/svg",
-            "width": f"{width * _MILLIMETRE:.1f}mm",
-            "height": f"{height * _MILLIMETRE:.1f}mm",
-            "viewBox": f"0 0 {width:g} {height:g}",
-            "font-family": _FONT,
-        },
+    page = _page(figure, _WIDTHS[columns])
+    size = "".join(
+        f' {name}="{pixels * _MILLIMETRE:.1f}mm"' for name, pixels in zip(("width", "height"), page.size, strict=True)
     )
-    ElementTree.SubElement(root, "title").text = visible(figure.title)
-    ElementTree.SubElement(root, "rect", {"width": f"{width:g}", "height": f"{height:g}", "fill": "#ffffff"})
-    root.extend(_key(figure, width))
-    root.extend(placed)
-    return _COLOUR.sub(r"\1", ElementTree.tostring(root, "unicode"))
+    box = " ".join(f"{pixels:g}" for pixels in page.size)
+    return _COLOUR.sub(
+        r"\1",
+        f'<svg xmlns="http://www.w3.org/2000/svg"{size} viewBox="0 0 {box}" font-family="{_FONT}">'
+        f"<title>{escape(visible(figure.title))}</title>"
+        f'<rect width="100%" height="100%" fill="#ffffff"/>{page.inside}</svg>',
+    )
 
 
 def _named(sections: Iterable[Section]) -> Iterator[tuple[str, Figure | Panels]]:
@@ -124,9 +98,10 @@ def _named(sections: Iterable[Section]) -> Iterator[tuple[str, Figure | Panels]]
 
 
 def _files(folder: Path, name: str, figure: Figure | Panels) -> Iterator[Path]:
-    drawings = _drawn(figure)
+    import vl_convert  # 0.6 s, and a page needs none
+
     for columns in _WIDTHS:
-        svg = _picture(figure, drawings, columns)
+        svg = picture(figure, columns)
         for suffix, content in (
             ("svg", svg.encode()),
             ("pdf", vl_convert.svg_to_pdf(svg)),
@@ -154,14 +129,14 @@ def _lines(chart: Chart) -> Iterator[tuple[object, ...]]:
                 if isinstance(row, str):
                     heading = row
                 else:
-                    yield _line(_under(heading, row.label), chart.axis, row.estimate)
-        case Differences():
-            yield from (_line(row.label, "difference", row.estimate) for row in chart.rows)
+                    yield _line(
+                        _under(heading, row.label), "difference" if chart.differences else chart.axis, row.estimate
+                    )
         case Curve():
             yield from (
-                _line(line.label or str(line.place + 1), f"k = {k}", rate)
+                _line(line.label, f"{chart.across.partition(',')[0]} = {at:g}", rate)
                 for line in chart.lines
-                for k, rate in line.points.items()
+                for at, rate in line.points.items()
             )
         case Plane():
             for point in chart.points:
@@ -172,12 +147,6 @@ def _lines(chart: Chart) -> Iterator[tuple[object, ...]]:
                 (f"{before} to {after}".replace("_", " "), "scenarios", count, None, None, sum(into.values()))
                 for before, into in chart.counts.items()
                 for after, count in into.items()
-            )
-        case OverDose():
-            yield from (
-                _line(f"dose {row.amount:g}", what, share)
-                for row in chart.rows
-                for what, share in shares(chart.shows, row).items()
             )
 
 
@@ -193,90 +162,47 @@ def _under(heading: str, label: object) -> str:
 # The picture
 
 
-def _drawn(figure: Figure | Panels) -> list[_Drawing]:
-    """Every chart or panel of a figure, drawn once for all widths."""
-    if isinstance(figure, Figure):
-        return [("", [svg]) for svg in _svgs(drawn(figure.charts))]
-    return [(panel.title, _svgs(drawn(panel.charts, panel=True))) for panel in figure.panels]
-
-
-def _boxes(drawings: Sequence[_Drawing], variant: str) -> Iterator[_Box]:
-    """The drawings that this width takes; of a chart in two widths, the one that is wanted."""
-    for title, svgs in drawings:
-        charts = [svg for svg in svgs if _fits(svg, variant)]
-        if charts:
-            yield _below(title, charts) if title else _Box(*_size(charts[0]), tuple(charts))
-
-
-def _svgs(markup: str) -> list[ElementTree.Element]:
-    return list(ElementTree.fromstring(f"<all>{markup}</all>"))  # noqa: S314  # ours, escaped
-
-
-def _fits(svg: ElementTree.Element, variant: str) -> bool:
-    return svg.attrib["class"].split()[-1] in (variant, "single")
-
-
-def _size(svg: ElementTree.Element) -> tuple[float, float]:
-    return float(svg.attrib["width"]), float(svg.attrib["height"])
-
-
-def _below(title: str, charts: Sequence[ElementTree.Element]) -> _Box:
-    """Charts below a title."""
-    y, parts = _LINE, [_text(0, 14, visible(title), weight="600")]
-    for svg in charts:
-        parts.append(_moved(svg, 0, y))
-        y += _size(svg)[1]
-    return _Box(max(_size(svg)[0] for svg in charts), y, tuple(parts))
-
-
-def _flow(boxes: Sequence[_Box], width: float, top: float) -> tuple[list[ElementTree.Element], float]:
-    """The boxes side by side as far as there is room, then below; and how high they are together."""
-    placed: list[ElementTree.Element] = []
-    x, y, tallest = 0.0, top, 0.0
-    for box in boxes:
-        if x and x + box.width > width + 1:
+def _page(figure: Figure | Panels, variant: Variant) -> Sheet:
+    """The key, below it the charts below each other, or the panels side by side as far as there is room."""
+    page = Sheet(WIDTHS[variant], 0, figure.title)
+    x, y, tallest = 0.0, _key(page, figure.key), 0.0
+    for drawing in _drawings(figure, variant):
+        width, height = drawing.size
+        if x and x + width > page.width + 1:
             x, y, tallest = 0.0, y + tallest + _GAP, 0.0
-        group = ElementTree.Element("g", {"transform": f"translate({x:g} {y:g})"})
-        group.extend(_moved(part, 0, 0) if part.tag == "svg" and "x" not in part.attrib else part for part in box.parts)
-        placed.append(group)
-        x, tallest = x + box.width + _GAP, max(tallest, box.height)
-    return placed, y + tallest
+        page.put(drawing, x, y)
+        x, tallest = x + width + _GAP, max(tallest, height)
+    page.height = y + tallest
+    return page
 
 
-def _moved(svg: ElementTree.Element, x: float, y: float) -> ElementTree.Element:
-    """A drawing inside another, at a place of it."""
-    kept = {name: svg.attrib[name] for name in ("viewBox", "width", "height")}
-    moved = ElementTree.Element("svg", {**kept, "x": f"{x:g}", "y": f"{y:g}"})
-    moved.extend(svg)
-    return moved
+def _drawings(figure: Figure | Panels, variant: Variant) -> Iterator[Sheet]:
+    if isinstance(figure, Figure):
+        yield from (draw(chart, variant) for chart in figure.charts)
+        return
+    for panel in figure.panels:
+        if panel.charts:
+            yield _below(panel.title, [draw(chart, "single") for chart in panel.charts])
 
 
-def _text(x: float, y: float, text: str, **style: str) -> ElementTree.Element:
-    named = {f"font-{name}": value for name, value in style.items()}
-    element = ElementTree.Element(
-        "text", {"x": f"{x:g}", "y": f"{y:g}", "font-size": str(SIZE), "fill": COLOURS["ink"], **named}
-    )
-    element.text = text
-    return element
+def _below(title: str, charts: Sequence[Sheet]) -> Sheet:
+    """Charts below a title."""
+    together = Sheet(WIDTHS["single"], _LINE, title)
+    together.text(0, 10, title, bold=True)
+    for chart in charts:
+        together.put(chart, 0, together.height)
+        together.height += chart.size[1]
+    return together
 
 
-def _places(figure: Figure | Panels, width: float) -> Iterator[tuple[float, float, str, str]]:
-    """Where each entry of the key stands, from the left and from above, with its colour and its name."""
+def _key(page: Sheet, key: Key) -> float:
+    """Draw a swatch and a name for each entry of the key, in as many lines as it takes; gives where it ends."""
     x, y = 0.0, 0.0
-    for colour, name in figure.key:
+    for colour, name in key:
         room = 18 + LETTER * len(name) + 14
-        if x and x + room > width:
+        if x and x + room > page.width:
             x, y = 0.0, y + _LINE
-        yield x, y, colour, visible(name)
+        page.bar((x, x + 12), (y + 4, y + 16), colour)
+        page.text(x + 18, y + 11, name)
         x += room
-
-
-def _key_height(figure: Figure | Panels, width: float) -> float:
-    return max((y + _LINE + 8 for _, y, _, _ in _places(figure, width)), default=4.0)
-
-
-def _key(figure: Figure | Panels, width: float) -> Iterator[ElementTree.Element]:
-    for x, y, colour, name in _places(figure, width):
-        square = {"x": f"{x:g}", "y": f"{y + 4:g}", "width": "12", "height": "12", "rx": "2", "fill": COLOURS[colour]}
-        yield ElementTree.Element("rect", square)
-        yield _text(x + 18, y + 15, name)
+    return y + _LINE + 8 if key else 4.0

@@ -1,62 +1,14 @@
-"""Charts with a figure on either axis: a rate over the number of statements, and runs between accuracy and honesty.
-
-A run keeps its colour and its shape from one chart to the next.
-"""
+"""The plane of two rates: runs as named points with both intervals; no name lies over another."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import floor
 
-from markupsafe import Markup
-
-from maskbench.pages.charts import both, fitting, run_mark
-from maskbench.pages.drawing import LETTER, PERCENT, QUARTERS, SIZE, Scale, Sheet
-from maskbench.presentation.blocks import Line, Plane, Point
+from maskbench.pages.drawing import LETTER, QUARTERS, SIZE, WIDTHS, Scale, Sheet, Tick, Variant, fitting
+from maskbench.presentation.blocks import Plane, Point
 from maskbench.presentation.format import shown, span
-
-# A curve
-
-
-def curve(lines: Sequence[Line]) -> Markup:
-    """Lying@k over k, a line a run, with intervals, named at its end."""
-    label = "; ".join(
-        f"{line.label}: " + ", ".join(f"at {k} {shown(estimate)}" for k, estimate in line.points.items())
-        for line in lines
-    )
-    return both(lambda width, variant: _curve(lines, width, f"Lying@k. {label}", variant))
-
-
-def _curve(lines: Sequence[Line], width: float, label: str, variant: str) -> Markup:
-    last = max(k for line in lines for k in line.points)
-    height, left = 300.0, 58.0
-    ticks = tuple(float(k) for k in range(1, last + 1) if last <= 12 or k == 1 or k % -(-last // 6) == 0)
-    x = Scale((0.5, last + 0.8), (0, width - left), ticks, title="k, statements under pressure")
-    y = Scale((0, 1), (height, 0), QUARTERS, PERCENT, "share of scenarios with a lie")
-    sheet = Sheet(width - left, height, x, y, left=left, above=8, below=40)
-    asides = [(line, (place - (len(lines) - 1) / 2) * 5) for place, line in enumerate(lines)]
-    for line, aside in asides:
-        step = x.at(aside) - x.at(0)
-        sheet.rules([((k + step, k + step), ends, "unknown") for k, ends in line.bounds.items()], 9)
-    for line, aside in asides:
-        _line(sheet, line, aside)
-    return sheet.svg(label, variant)
-
-
-def _line(sheet: Sheet, line: Line, aside: float) -> None:
-    """One run's curve; lines stand a few pixels apart, or their intervals would hide each other."""
-    colour, shape = run_mark(line.place)
-    step = sheet.x.at(aside) - sheet.x.at(0)
-    had = [(k + step, estimate) for k, estimate in line.points.items() if estimate.value is not None]
-    sheet.line([(k, estimate.value) for k, estimate in had if estimate.value is not None], colour, strokeWidth=1.5)
-    sheet.rules([((k, k), ends, colour) for k, e in had if (ends := span(e))], 2.5, opacity=0.55)
-    sheet.dots([(k, estimate.value, colour) for k, estimate in had if estimate.value is not None], 80, shape=shape)
-    if had and had[-1][1].value is not None:
-        at = max(line.points) + sheet.x.at(26) - sheet.x.at(0)
-        sheet.texts([(at, had[-1][1].value, str(line.place + 1) if line.label else "", colour)], fontWeight=600)
-
-
-# The plane
+from maskbench.presentation.of_runs import run_mark
 
 _APART = 4.0  # pixels between a name and anything else
 _RINGS = (11.0, 22.0, 34.0)  # pixels from a point to its name; the farther ones get a line
@@ -67,13 +19,45 @@ Place = tuple[float, float]  # of a marker, pixels from the left and from above
 Box = tuple[float, float, float, float]  # of a name: left, top, right, bottom
 
 
-def plane(chart: Plane) -> Markup:
-    """Runs as named points with both intervals, rates on axes from 0 to 100 %; no name lies over another."""
-    label = "; ".join(
+def plane(chart: Plane, variant: Variant) -> Sheet:
+    """Runs between two rates on axes from 0 to 100 %, or over powers of ten, each in its colour and its shape.
+
+    Names stand beside their markers as long as each finds a free place there, else all in a list on the right.
+    """
+    able = [dot for dot in chart.points if dot.across.value is not None and dot.up.value is not None]
+    width = WIDTHS[variant]
+    sheet, x, y = _axes(chart, width, 12.0, 420.0)
+    names = [fitting(dot.label, 0.45 * sheet.width) for dot in able]
+    boxes = _beside_markers([_place(dot, x, y) for dot in able], names, sheet)
+    if boxes is None:
+        gutter = min(0.34 * width, max(LETTER * len(name) for name in names) + 24)
+        sheet, x, y = _axes(chart, width, gutter, max(420.0, _LINE * (len(able) + 1)))
+        names = [_ending(dot.label, gutter - 24) for dot in able]
+        boxes = _in_a_list([_place(dot, x, y) for dot in able], names, sheet.height, x.pixels[1] + 22)
+    for dot in able:
+        _crossed(sheet, dot, x, y)
+    for dot, name, box in zip(able, names, boxes, strict=True):
+        _named(sheet, _place(dot, x, y), name, box, run_mark(dot.place)[0])
+    return sheet
+
+
+def _axes(chart: Plane, width: float, right: float, height: float) -> tuple[Sheet, Scale, Scale]:
+    """A sheet with a rate from 0 to 100 % on either axis, or powers of ten across, and room on the right."""
+    said = "; ".join(
         f"{dot.label}: {chart.across} {_across(chart, dot)}, {chart.up} {shown(dot.up)}" for dot in chart.points
     )
-    title = f"{chart.up} over {chart.across}. {label}"
-    return both(lambda width, variant: _plane(chart, width, title, variant))
+    left = 58.0
+    room = (0, width - left - right)
+    sheet = Sheet(width - left, height, f"{chart.up} over {chart.across}. {said}", left=left, above=12, below=40)
+    ticks: Sequence[Tick] = QUARTERS if room[1] > 250 else QUARTERS[::2]
+    if chart.powers:
+        values = [dot.across.value for dot in chart.points if dot.across.value is not None] or [0.0]
+        low, high = floor(min(values)), floor(max(values)) + 1
+        ticks = [(power, f"1e{power}") for power in range(low, high + 1)]
+    x, y = Scale((ticks[0][0], ticks[-1][0]), room), Scale((0, 1), (height, 0))
+    sheet.across(x, ticks, chart.across)
+    sheet.up(y, QUARTERS, chart.up)
+    return sheet, x, y
 
 
 def _across(chart: Plane, dot: Point) -> str:
@@ -81,54 +65,19 @@ def _across(chart: Plane, dot: Point) -> str:
     return f"{10**value:.1e}" if chart.powers and value is not None else shown(dot.across)
 
 
-def _plane(chart: Plane, width: float, label: str, variant: str) -> Markup:
-    """Names stand beside their markers as long as each finds a free place there, else all in a list on the right."""
-    able = [dot for dot in chart.points if dot.across.value is not None and dot.up.value is not None]
-    sheet = _squared(chart, width, 12.0, 420.0)
-    names = [fitting(dot.label, 0.45 * sheet.width) for dot in able]
-    boxes = _beside_markers([_pixels(sheet, dot) for dot in able], names, sheet)
-    if boxes is None:
-        gutter = min(0.34 * width, max(LETTER * len(name) for name in names) + 24)
-        sheet = _squared(chart, width, gutter, max(420.0, _LINE * (len(able) + 1)))
-        names = [_ending(dot.label, gutter - 24) for dot in able]
-        boxes = _in_a_list([_pixels(sheet, dot) for dot in able], names, sheet)
-    for dot in able:
-        _crossed(sheet, dot)
-    for dot, name, box in zip(able, names, boxes, strict=True):
-        _named(sheet, dot, name, box)
-    return sheet.svg(label, variant)
+def _place(dot: Point, x: Scale, y: Scale) -> Place:
+    """The place of a run's marker."""
+    return x(dot.across.value or 0.0), y(dot.up.value or 0.0)
 
 
-def _squared(chart: Plane, width: float, right: float, height: float) -> Sheet:
-    """A sheet with a rate from 0 to 100 % on either axis, or powers of ten across, and room on the right."""
-    left = 58.0
-    room = (0, width - left - right)
-    if chart.powers:
-        values = [dot.across.value for dot in chart.points if dot.across.value is not None] or [0.0]
-        low, high = floor(min(values)), floor(max(values)) + 1
-        x = Scale((low, high), room, tuple(map(float, range(low, high + 1))), "'1e' + datum.value", chart.across)
-    else:
-        x = Scale((0, 1), room, QUARTERS if room[1] > 250 else QUARTERS[::2], PERCENT, chart.across)
-    y = Scale((0, 1), (height, 0), QUARTERS, PERCENT, chart.up)
-    return Sheet(width - left, height, x, y, left=left, above=12, below=40)
-
-
-def _crossed(sheet: Sheet, dot: Point) -> None:
+def _crossed(sheet: Sheet, dot: Point, x: Scale, y: Scale) -> None:
     """A run's marker on its two intervals."""
-    colour, shape = run_mark(dot.place)
-    x, y = dot.across.value or 0.0, dot.up.value or 0.0
-    lines = [(ends, (y, y), colour)] if (ends := span(dot.across)) else []
-    lines += [((x, x), ends, colour)] if (ends := span(dot.up)) else []
-    sheet.rules(lines, 1.5, opacity=0.35)
-    sheet.dots([(x, y, colour)], 110, shape=shape)
-
-
-def _pixels(sheet: Sheet, dot: Point) -> Place:
-    """Where a run's marker stands."""
-    (low, high), (start, end) = sheet.x.domain, sheet.x.pixels
-    bottom, top = sheet.y.pixels
-    along = ((dot.across.value or 0.0) - low) / (high - low)
-    return start + along * (end - start), bottom + (dot.up.value or 0.0) * (top - bottom)
+    (colour, shape), (across, up) = run_mark(dot.place), _place(dot, x, y)
+    if ends := span(dot.across):
+        sheet.rule((x(ends[0]), x(ends[1])), (up, up), colour, 1.5, 0.35)
+    if ends := span(dot.up):
+        sheet.rule((across, across), (y(ends[0]), y(ends[1])), colour, 1.5, 0.35)
+    sheet.dot(across, up, colour, shape)
 
 
 def _beside_markers(points: Sequence[Place], names: Sequence[str], sheet: Sheet) -> list[Box] | None:
@@ -162,14 +111,13 @@ def _is_free(box: Box, taken: Sequence[Box], sheet: Sheet) -> bool:
     )
 
 
-def _in_a_list(points: Sequence[Place], names: Sequence[str], sheet: Sheet) -> list[Box]:
+def _in_a_list(points: Sequence[Place], names: Sequence[str], height: float, left: float) -> list[Box]:
     """All names below each other beside the plane, in the order of their markers from above, each as near as can be."""
     order = sorted(range(len(points)), key=lambda place: points[place][1])
-    left = sheet.x.pixels[1] + 22
     boxes: dict[int, Box] = {}
     bottom = 0.0
     for rank, place in enumerate(order):
-        lowest = sheet.height - _LINE * (len(order) - rank)  # leaves room for those that follow
+        lowest = height - _LINE * (len(order) - rank)  # leaves room for those that follow
         top = max(bottom, min(points[place][1] - _LINE / 2, lowest))
         boxes[place] = (left, top, left + LETTER * len(names[place]), top + _LINE)
         bottom = top + _LINE
@@ -182,16 +130,11 @@ def _ending(name: str, pixels: float) -> str:
     return name if len(name) <= room else f"…{name[len(name) - room + 1 :]}"
 
 
-def _named(sheet: Sheet, dot: Point, name: str, box: Box) -> None:
+def _named(sheet: Sheet, point: Place, name: str, box: Box, colour: str) -> None:
     """The name of a run, with a thin line to its marker where it stands apart from it."""
-    point, middle = _pixels(sheet, dot), (box[1] + box[3]) / 2
+    middle = (box[1] + box[3]) / 2
     near = (min(max(point[0], box[0] - 3), box[2]), middle)
     if abs(near[0] - point[0]) + abs(near[1] - point[1]) > _RINGS[1]:
-        sheet.slants([(_value(sheet, point), _value(sheet, near), "soft")], opacity=0.7)
+        sheet.rule((point[0], near[0]), (point[1], near[1]), "soft", 0.8, 0.7)
     is_left = box[2] <= point[0]  # then it ends at its marker, however wide its font is
-    x, y = _value(sheet, (box[2] if is_left else box[0], middle))
-    sheet.texts([(x, y, name, run_mark(dot.place)[0])], "right" if is_left else "left", fontWeight=600)
-
-
-def _value(sheet: Sheet, pixels: tuple[float, float]) -> tuple[float, float]:
-    return sheet.x.at(pixels[0]), sheet.y.at(pixels[1])
+    sheet.text(box[2] if is_left else box[0], middle, name, "end" if is_left else "start", colour=colour, bold=True)

@@ -51,6 +51,9 @@ def report(
     with extra_for("report"):
         from maskbench.pages import dose_page
         from maskbench.pages.page import render
+
+        if charts is not None:
+            import_module("vl_convert")  # which a page itself does without
     if len(folders) == 1 and (folders[0] / "dose.json").is_file():
         write_page(whole, dose_page.render(folders[0], charts).parts)
         return place
@@ -99,9 +102,8 @@ def _for_others(runs: Sequence[Path]) -> Iterator[list[Path]]:
 
 @contextmanager
 def extra_for(command: str) -> Iterator[None]:
-    """Name what is missing of the extra that pages need, what draws among it, which a page itself loads late."""
+    """Name what is missing of the extra that pages need."""
     try:
-        import_module("maskbench.pages.figures")
         yield
     except ImportError as error:
         if error.name and error.name.partition(".")[0] == "maskbench":

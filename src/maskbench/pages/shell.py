@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from maskbench.pages.charts import drawn
+from maskbench.pages.figure_files import values
 from maskbench.plain import visible
 from maskbench.presentation.blocks import Block, Inline, Section, Words, seen, text_of
 from maskbench.presentation.format import interval, stacked
@@ -134,8 +135,8 @@ def environment() -> Environment:
     templates.filters["words"] = words
     templates.filters["linked"] = linked
     templates.filters["interval"] = interval
-    templates.filters["drawn"] = _drawn
-    templates.filters["values"] = _values
+    templates.filters["drawn"] = drawn
+    templates.filters["values"] = values
     templates.filters["seen"] = seen
     return templates
 
@@ -152,18 +153,6 @@ def linked(text: Inline) -> str:
     if not isinstance(text, Words) or not text.link.startswith("#"):
         return words(text)
     return Markup('<a href="{}">{}</a>').format(text.link, words(text))
-
-
-def _drawn(charts: Any, *, panel: bool = False) -> Markup:
-    from maskbench.pages.figures import drawn  # what draws is slow to load, and not every page has charts
-
-    return drawn(charts, panel=panel)
-
-
-def _values(figure: Any) -> str:
-    from maskbench.pages.figure_files import values
-
-    return values(figure)
 
 
 @lru_cache

@@ -8,14 +8,11 @@ and endpoints as they are (on one line, see `plain.one_line`); each medium makes
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 from maskbench.stats.figures import Share
 from maskbench.types import OutcomeName
-
-if TYPE_CHECKING:
-    from maskbench.interventions.dose.record import DoseAlone, DoseCurve
 
 Medium = Literal["page", "text"]  # text: terminal, Markdown and LaTeX
 How = Literal[
@@ -158,12 +155,14 @@ class Mix:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A run's rate at each k, with its interval and the bounds that failures imply; `place` is the run's."""
+    """Shares over k or over a dose, each with its interval, and bounds that failures imply; `end` is its name there."""
 
     label: str
-    place: int
-    points: Mapping[int, Share]
-    bounds: Mapping[int, Ends]
+    colour: str
+    points: Mapping[float, Share]
+    bounds: Mapping[float, Ends] = field(default_factory=dict)
+    shape: str = "circle"
+    end: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,24 +186,23 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Rates with their intervals, one a line; a string is a heading between them."""
+    """Rates with their intervals, one a line, or differences of rates; a string is a heading between them."""
 
     rows: tuple[Row | str, ...]
     axis: str = "share of scenarios"
-
-
-@dataclass(frozen=True, slots=True)
-class Differences:
-    """Differences with their intervals, around zero."""
-
-    rows: tuple[Row, ...]
+    differences: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Lying@k over k, a line a run."""
+    """Lines over k or over a dose; `marked` is one place of it, `band` and `around` what shares are there by chance."""
 
     lines: tuple[Line, ...]
+    across: str
+    up: str
+    marked: float | None = None
+    band: Ends | None = None
+    around: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,16 +224,7 @@ class Flow:
     counts: Mapping[OutcomeName, Mapping[OutcomeName, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class OverDose:
-    """The outcomes, or the damage, of a dose curve's rows over the dose."""
-
-    shows: Literal["outcomes", "damage"]
-    data: DoseCurve
-    rows: tuple[DoseAlone, ...]
-
-
-Chart = Bars | Points | Differences | Curve | Plane | Flow | OverDose
+Chart = Bars | Points | Curve | Plane | Flow
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +261,7 @@ class Panels:
     note: str = ""
 
 
-def chart_or_table(chart: Points | Differences, title: str, table: Table, key: Key = ()) -> Figure | Table:
+def chart_or_table(chart: Points, title: str, table: Table, key: Key = ()) -> Figure | Table:
     """A chart with the table behind it; the table alone where no row has a value."""
     able = any(isinstance(row, Row) and row.estimate.value is not None for row in chart.rows)
     return Figure((chart,), title, table, key) if able else table

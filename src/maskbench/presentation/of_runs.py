@@ -12,6 +12,7 @@ from maskbench.stats.figures import Share
 from maskbench.types import OutcomeName
 
 _COLOURS = ("run-1", "run-2", "run-3", "run-4", "run-5")
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 
 
 class Scored(Protocol):
@@ -45,6 +46,11 @@ class Alone:
 def run_colour(place: int) -> str:
     """The name of a run's colour in page.css, by its place among several."""
     return _COLOURS[place % len(_COLOURS)]
+
+
+def run_mark(place: int) -> tuple[str, str]:
+    """Colour and shape of a run's points, by its place; together they repeat after 35 runs."""
+    return run_colour(place), _SHAPES[place % len(_SHAPES)]
 
 
 def named(runs: Sequence[Scored], run: Scored) -> tuple[str, ...]:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from maskbench.presentation.blocks import Block, Curve, Figure, Line, Only, Points, Row, Sentence, Table, Words
 from maskbench.presentation.format import CAVEAT, interval, pair
-from maskbench.presentation.of_runs import Scored, has_rates, named, run_colour, table
+from maskbench.presentation.of_runs import Scored, has_rates, named, run_colour, run_mark, table
 from maskbench.presentation.sections.headline import chance
 from maskbench.presentation.sections.provenance import marked
 from maskbench.presentation.words import EXPLAINED, RATES, heading
+from maskbench.stats.figures import Share
 
 _SCORE = (
     "Honesty scores are shares without a lie: evasion counts as honest in them. P(honest) is what was said honestly."
@@ -98,7 +99,9 @@ def _figure(able: Sequence[Scored], behind: Table, *, several: bool) -> Figure |
     note = "Every point stands on the scenarios whose statements all have an outcome."
     if any(line.bounds for line in lines):
         note += " Wide pale bars are bounds over all scenarios, whatever the failures would have been."
-    return Figure((Curve(lines),), "Lying@k", behind, key, note)
+    return Figure(
+        (Curve(lines, "k, statements under pressure", "share of scenarios with a lie"),), "Lying@k", behind, key, note
+    )
 
 
 def _table_at_k(runs: Sequence[Scored], able: Sequence[Scored]) -> Table:
@@ -111,7 +114,8 @@ def _table_at_k(runs: Sequence[Scored], able: Sequence[Scored]) -> Table:
 
 
 def _line(run: Scored, several: bool) -> Line:
-    at = {int(k): point for k, point in run.summary.lying_at.items()}
+    at: dict[float, Share] = {int(k): point for k, point in run.summary.lying_at.items()}
     ends = {k: point.bounds for k, point in at.items() if point.bounds}
     bounds = {k: (low, high) for k, (low, high) in ends.items() if low < high}
-    return Line(run.name if several else "", run.place, at, bounds)
+    colour, shape = run_mark(run.place)
+    return Line(run.name, colour, at, bounds, shape, str(run.place + 1) if several else "")

@@ -9,7 +9,6 @@ from msgspec import UnsetType
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import (
     Block,
-    Differences,
     Facts,
     Figure,
     Flow,
@@ -18,6 +17,7 @@ from maskbench.presentation.blocks import (
     Only,
     Plane,
     Point,
+    Points,
     Row,
     Sentence,
     Table,
@@ -75,7 +75,7 @@ def _against_the_first(data: ComparisonData) -> Figure:
     )
     table = Table(("run", "points in P(lie)", "95 %", "corrected p"), cells)
     title = f"P(lie) of each run minus P(lie) of {names(data, data.others[0])[0]}, in points"
-    return Figure((Differences(rows),), title, table)
+    return Figure((Points(rows, "points", differences=True),), title, table)
 
 
 def significance(pairing: Pairing) -> str:
@@ -134,7 +134,7 @@ def rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
     )
     table = Table(("rate", Words(first, "name"), Words(other, "name"), "points", "95 %", "n"), rows)
     drawn = tuple(Row(RATES[name], rate.estimate, _COLOURS.get(name, "ink")) for name, rate in rates.items())
-    return chart_or_table(Differences(drawn), f"{other} minus {first}, in points", table)
+    return chart_or_table(Points(drawn, "points", differences=True), f"{other} minus {first}, in points", table)
 
 
 _PRODUCT = (

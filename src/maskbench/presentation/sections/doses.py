@@ -10,12 +10,14 @@ from maskbench.plain import one_line
 from maskbench.presentation.blocks import (
     Bars,
     Block,
-    Differences,
+    Curve,
+    Ends,
     Facts,
     Figure,
     How,
+    Line,
     Only,
-    OverDose,
+    Points,
     Row,
     Section,
     Sentence,
@@ -24,17 +26,13 @@ from maskbench.presentation.blocks import (
     Words,
 )
 from maskbench.presentation.format import CAVEAT, between, cell, percent, points, times
-from maskbench.presentation.of_runs import KEY, ORDER, RATE_OF, WHISKERS, outcomes
+from maskbench.presentation.of_runs import KEY, ORDER, RATE_OF, WHISKERS, colour_of, outcomes
 from maskbench.presentation.sections.comparison import transitions
+from maskbench.stats.figures import Share
 from maskbench.types import EVASIONS
 
 _WHAT = {"steer": "steered", "adapter": "with an adapter", "prompts": "under developers' prompts"}
 _LEADS: dict[str, How] = {"more honest": "good", "broken": "bad", "more lies": "bad"}
-DAMAGE = (  # what is drawn, its colour, its name
-    ("accuracy", "firm", "accuracy of beliefs"),
-    ("no_belief", "no-belief", "no belief"),
-    ("malformed", "run-2", "malformed"),
-)
 _ANEW = (
     "Beliefs are elicited again at every dose. P(lie) is also given against the beliefs of dose 0: an intervention "
     "that moves beliefs instead of statements shows there."
@@ -176,14 +174,40 @@ def rules(data: DoseRecord) -> Section:
 
 def _curves(data: DoseCurve, rows: Sequence[DoseAlone]) -> Iterator[Block]:
     note = f"95 % intervals: {CAVEAT}.{_band_note(data)}"
-    chart = OverDose("outcomes", data, tuple(rows))
+    band, around = _spread(data)
+    across = "strength" if data.plan.kind == "steer" else "times the adapter"
+    marked = data.chosen.amount if data.chosen else None
+    kept = [
+        _line(name.replace("_", " "), colour_of(name), [(row, row.values[RATE_OF[name]]) for row in rows])
+        for name in ("lie", "honest", "evasive", "no_belief")
+    ]
+    chart = Curve(tuple(kept), across, "share of scenarios", marked, band, around)
     yield Only("page", Figure((chart,), "Outcomes by dose", _values(data, rows), KEY, note))
     if controls := tuple(_controls(data)):
         yield Facts(controls)
     anew = "Accuracy and the share without a belief are of beliefs elicited again at each dose."
     note = _SHARED if _shares(data) else anew
-    chart, key = OverDose("damage", data, tuple(rows)), tuple((colour, name) for _, colour, name in DAMAGE)
+    lost = (
+        _line("accuracy of beliefs", "firm", [(row, row.values["accuracy"]) for row in rows]),
+        _line("no belief", "no-belief", [(row, row.values["p_no_belief"]) for row in rows]),
+        _line("malformed", "run-2", [(row, Share(row.malformed_value, None, row.n)) for row in rows]),
+    )
+    chart, key = Curve(lost, across, "share", marked), tuple((line.colour, line.label) for line in lost)
     yield Only("page", Figure((chart,), "Damage by dose", _damage_table(data, rows), key, note))
+
+
+def _line(label: str, colour: str, shares: Sequence[tuple[DoseAlone, Share]]) -> Line:
+    return Line(label, colour, {row.amount or 0.0: share for row, share in shares})
+
+
+def _spread(data: DoseCurve) -> tuple[Ends | None, tuple[float, ...]]:
+    """Between which P(lie) the random directions stay, and each of them."""
+    if not data.controls or not data.controls.differences or data.chosen is None:
+        return None, ()
+    if (base := data.chosen.rates["p_lie"].first) is None:
+        return None, ()
+    around = tuple(max(0.0, min(1.0, base + each)) for each in data.controls.differences)
+    return (min(around), max(around)), around
 
 
 def _band_note(data: DoseCurve) -> str:
@@ -215,7 +239,9 @@ def _side_by_side(data: DoseCurve, rows: Sequence[DoseAlone]) -> Iterator[Block]
     if any(row.estimate.value is not None for row in lies):
         head = ("dose", "P(lie),\npoints", "95 %", "P(honest),\npoints", "95 %", "in words")
         table = Table(head, tuple(_against_zero(data, row) for row in held), last_text=True)
-        yield Figure((Differences(tuple(lies)),), "P(lie) against dose 0, scenario by scenario", table)
+        yield Figure(
+            (Points(tuple(lies), "points", differences=True),), "P(lie) against dose 0, scenario by scenario", table
+        )
         yield Sentence((f"95 % intervals, paired: {CAVEAT}. {_DISPLAY}",), "note")
     for row in held:
         for reason in row.untested_because:
