@@ -75,14 +75,16 @@ class LabelledRun:
 class Corrected:
     """One corrected rate: the estimate, and its variance by where it comes from.
 
-    `influence` is what each scenario brought to the error of the estimate, linearised; None for one that is carried
-    over from another run, which no difference can be taken of.
+    `influence` is what each scenario brought to the error of the estimate, linearised, `size` how many independent
+    scenarios the set is worth; None and 0 for one that is carried over from another run, of which no difference can be
+    taken.
     """
 
     estimate: Share
     sampling: float
     calibration: float
     influence: Floats | None
+    size: float = 0.0
 
     @property
     def judges_part(self) -> float | None:
@@ -172,8 +174,9 @@ def difference(first: Corrected, other: Corrected, clusters: Ints) -> Difference
     """Other minus first, of two corrected rates over the same scenarios row by row, each by labels of its own.
 
     `clusters` number the propositions. The interval joins those of the two (the square-and-add method with a
-    correlation: Newcombe 1998, Zou & Donner 2008). What they have in common is the covariance of the influences; a
-    negative one counts as none. Raises ValueError for rates that are carried over.
+    correlation: Newcombe 1998, Zou & Donner 2008). What they have in common is the covariance of the influences, less
+    one independent scenario that changed either way, since none that did does not prove that none does (Bonett &
+    Price 2012); a negative one counts as none. Raises ValueError for rates that are carried over.
     """
     if first.influence is None or other.influence is None:
         raise ValueError("Rates that are carried over have no influence by scenario, and so no difference.")
@@ -184,6 +187,7 @@ def difference(first: Corrected, other: Corrected, clusters: Ints) -> Difference
         return Difference(a.value, b.value, b.value - a.value, None, min(a.n, b.n))
     first_sums, other_sums = (by_cluster(influence, clusters) for influence in (first.influence, other.influence))
     shared = len(first_sums) / max(1, len(first_sums) - 1) * float(first_sums @ other_sums)
+    shared -= 1 / (first.size * other.size)
     size = math.sqrt((first.sampling + first.calibration) * (other.sampling + other.calibration))
     alike = min(1.0, max(0.0, shared / size)) if size > 0 else 0.0
     value = b.value - a.value
@@ -280,7 +284,7 @@ def _rate(
     if len(whole) > 1:
         t = quantile(max(1.0, 1 / float(whole @ whole) - 1), level)  # the degrees of freedom of `ratio`
         estimate = Share(p, score_interval(p, size, t, below, above), n)
-    return Corrected(estimate, p * (1 - p) / size, sum(part[2] for part in parts), influence)
+    return Corrected(estimate, p * (1 - p) / size, sum(part[2] for part in parts), influence, size)
 
 
 def _alike(calibration: Weighting, top: Floats, bottom: Floats) -> list[list[int]]:
