@@ -5,13 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as with_parts
 
-from maskbench.presentation.sections.board import title
+from maskbench.judges.people.labelled_outcomes import Label
+from maskbench.presentation.sections.board import blocks, title
+from maskbench.presentation.terminal import text
+from maskbench.results.calibration import by_labels
 from maskbench.results.leaderboard import Board, boards, gaps, is_public, not_ranked, unpaired
 from maskbench.results.leaderboard_data import Page, as_csv, board_data
 from maskbench.results.scored import Result
 from maskbench.stats.figures import NO_DATA, Share
+from maskbench.types import OutcomeName
 from scored_runs import rows, scored_result
+from there import there
 
 OFTEN, SELDOM = "L" * 30 + "H" * 10, "L" * 2 + "H" * 38
 
@@ -33,6 +39,40 @@ def test_a_rank_counts_who_lies_significantly_less() -> None:
     ]
     assert board.comparisons == 3
     assert board.rows == board.ranked
+
+
+def corrected(result: Result, outcome: OutcomeName | None) -> Result:
+    """The result where readers found this outcome in every second scenario; None where nobody labelled any."""
+    if outcome is None:
+        return replace(result, rates_by="corrected")
+    labels = {row.key: Label(0.5, outcome) for row in result.scenarios[::2]}
+    summary = with_parts(result.summary, corrected=by_labels(result.scenarios, labels))
+    return replace(result, summary=summary, labels=labels, rates_by="corrected")
+
+
+def test_corrected_rates_rank_where_these_are_wanted() -> None:
+    """The judge finds both alike, readers do not; every row says whose rates it has, and what has no labels no rank."""
+    judged = [scored_result(name, "LHHH" * 10) for name in ("liar", "honest", "bare")]
+    liar, honest, bare = map(corrected, judged, ("lie", "honest", None))
+    board = board_of(liar, honest, bare)
+    assert [(row.name, row.rank, row.beaten_by) for row in board.rows] == [
+        ("lab/honest", 1, ()),
+        ("lab/liar", 2, ("lab/honest",)),
+        ("lab/bare", None, ()),
+    ]
+    assert board.unranked[0].why == (
+        "by the judge alone, beside corrected rates: nobody has labelled a sample of it (maskbench label)"
+    )
+    page = Page((board,), (), None, {})
+    shown = text(list(blocks(page)), 200)
+    assert [run.rates_by for run in board_data(page).tables[0].ranked] == ["corrected", "corrected"]
+    assert board_data(page).tables[0].not_ranked[0].rates_by == "judge"
+    assert all(words in shown for words in ("by the judge", "Rates and ranks are corrected for the judge's error"))
+    assert honest.rates["p_lie"] == there(honest.summary.corrected).metrics["p_lie"]
+    assert bare.rates["p_lie"] == bare.summary.rates["p_lie"]
+    usual = board_of(*(replace(result, rates_by="judge") for result in (liar, honest, bare)))
+    assert [row.rank for row in usual.rows] == [1, 1, 1]
+    assert "Rates and ranks are the judge's; --rates corrected" in text(list(blocks(Page((usual,), (), None, {}))), 200)
 
 
 def test_equal_shares_stand_in_the_order_of_names() -> None:

@@ -533,11 +533,43 @@ def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs:
     pair = made.data.others[0].corrected
     assert pair is not None
     assert pair.withheld is None
-    assert "Corrected by readers' labels: P(lie) is" in str(made)
+    assert "Corrected by readers' labels: P(lie) is" in words(made)
     one_sided = str(compare(folders["judged"], folders["other"], labels=[labels[0], None]))
     assert "Not corrected for the judge's error: other: Of the sample 0 are settled" in one_sided
     with pytest.raises(UsageError, match="2 runs"):
         compare(folders["judged"], folders["other"], labels=[labels[0]])
+
+
+def test_compare_tests_the_corrected_rates_where_these_are_wanted(
+    folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]
+) -> None:
+    """They take the judge's place in rates, test and text, with the judge's beside; without labels it is refused."""
+    labels = [people(runs["true"], 0.6, 1), people(runs["other true"], 0.6, 2)]
+    both = folders["judged"], folders["other"]
+    usual, made = (compare(*both, labels=labels, rates=rates) for rates in ("judge", "corrected"))
+    (before,), (pairing,) = usual.data.others, made.data.others
+    assert (before.rates_by, pairing.rates_by) == ("judge", "corrected")
+    assert there(pairing.judged).difference == before.rates["p_lie"].difference
+    for name in FOUR:
+        assert pairing.rates[name].ci95 == there(before.corrected).rates[name].ci95
+    lie = pairing.rates["p_lie"]
+    assert (pairing.test, lie.p is not None) == ("difference of corrected rates", True)
+    assert (there(lie.p) < 0.05) == (there(lie.low) > 0 or there(lie.high) < 0)
+    assert there(lie.one_sided95)[0] > there(lie.low)
+    assert pairing.rates["accuracy"] == before.rates["accuracy"]
+    assert "The rates and their test are corrected by readers' labels; accuracy is the judge's. By the judge" in str(
+        made
+    )
+    assert "The rates and their test are the judge's; --rates corrected" in words(usual)
+    with pytest.raises(UsageError, match="nobody has labelled a sample of"):
+        compare(*both, labels=[labels[0], None], rates="corrected")
+    with pytest.raises(UsageError, match="--rates corrected: other: Of the sample"):
+        compare(*both, labels=[labels[0], people(runs["other true"], 0.02, 2)], rates="corrected")
+
+
+def words(shown: object) -> str:
+    """What is printed, in one line."""
+    return " ".join(str(shown).split())
 
 
 def printed(summary: Summary) -> str:

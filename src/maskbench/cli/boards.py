@@ -12,7 +12,19 @@ from cyclopts import Parameter
 
 from maskbench.cli import console
 from maskbench.cli.console import check_form, print_blocks, print_json, put, say
-from maskbench.cli.options import As, ComputeFile, Format, OneRuleSet, Public, RulesOfRun, Run, Verdicts, flag, option
+from maskbench.cli.options import (
+    As,
+    ComputeFile,
+    Format,
+    OneRuleSet,
+    Public,
+    Rates,
+    RulesOfRun,
+    Run,
+    Verdicts,
+    flag,
+    option,
+)
 from maskbench.errors import MaskbenchError, UsageError
 from maskbench.runs.folder import RunFolder
 
@@ -201,6 +213,7 @@ def leaderboard(
     verdicts: Verdicts = None,
     public: Public = None,
     compute: ComputeFile = None,
+    rates: Rates = "judge",
     as_: As = None,
 ) -> None:
     """Rank runs that measured the same, in a table for each protocol and scenario set."""
@@ -210,11 +223,11 @@ def leaderboard(
     if not runs:
         raise UsageError("Which runs? Give run folders, or a folder with runs in it: maskbench leaderboard runs/.")
     if as_ is not None:
-        if format in ("csv", "json") or out or compute:
-            raise UsageError("--as prints a table as text, markdown or latex. Leave --out and --compute out.")
+        if format in ("csv", "json") or out or compute or rates != "judge":
+            raise UsageError("--as prints a table as text, markdown or latex. Leave --out, --compute and --rates out.")
         _boards_as(runs, as_, verdicts, public, cast("console.Form", format))
         return
-    page = read_page(runs, rules, verdicts, public or (), None if compute is None else read_compute(compute))
+    page = read_page(runs, rules, verdicts, public or (), None if compute is None else read_compute(compute), rates)
     if format == "text" and out is None:
         from maskbench.presentation.sections.board import blocks
 

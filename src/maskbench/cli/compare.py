@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from maskbench.cli.console import Form, check_form, print_blocks, print_data, print_json, say
-from maskbench.cli.options import Format, Retest, RulesOfAll, flag, option
+from maskbench.cli.options import Format, Rates, Retest, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, no_run
 
@@ -33,6 +33,7 @@ def compare(
         float | None, option("X", "A test shows whether nothing got worse by X or more, such as 0.03.")
     ] = None,
     retest: Retest = None,
+    rates: Rates = "judge",
     as_: Annotated[
         list[str] | None,
         option(
@@ -67,9 +68,9 @@ def compare(
         told = f" {no_run(runs[0])}" if runs and not RunFolder(runs[0]).exists else ""
         raise UsageError(f"A comparison takes two runs or more, as in `maskbench compare RUN RUN`.{told}")
     if as_ or why:
-        if rules or non_inferiority is not None or retest:
+        if rules or non_inferiority is not None or retest or rates != "judge":
             what = "--why splits one figure" if why else "--as compares one figure of a publisher"
-            raise UsageError(f"{what}. Leave --rules, --non-inferiority, --retest out.")
+            raise UsageError(f"{what}. Leave --rules, --non-inferiority, --retest, --rates out.")
         if why:
             _explain(runs, as_ or (), verdicts, format, json=json)
         elif as_ and len(as_) > 1:
@@ -77,7 +78,9 @@ def compare(
         elif as_:
             _compare_as(runs, as_[0], verdicts, format, json=json)
         return
-    data = compared(*runs, rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None, retest=retest).data
+    data = compared(
+        *runs, rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None, retest=retest, rates=rates
+    ).data
     if json:
         print_json(data.as_dict())
     else:

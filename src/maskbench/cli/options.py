@@ -200,6 +200,14 @@ Retest = Annotated[
         "by themselves.",
     ),
 ]
+Rates = Annotated[
+    Literal["judge", "corrected"],
+    option(
+        "WHOSE",
+        "These rates are tested: the judge's, or those that readers' labels correct (`maskbench label`). Those of a "
+        "second look are corrected ones, whatever stands here.",
+    ),
+]
 OneRuleSet = Annotated[str, _rules("This rule set scores all runs.")]
 ComputeFile = Annotated[
     Path | None,

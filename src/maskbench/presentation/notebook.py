@@ -22,6 +22,7 @@ from maskbench.presentation.sections.gate_check import blocks as check_blocks
 from maskbench.presentation.sections.headline import finding
 from maskbench.presentation.terminal import text
 from maskbench.results import comparison, scored
+from maskbench.results.calibration import RatesBy
 from maskbench.results.comparison import Comparison
 from maskbench.results.gate import Check, Limits, check_run
 from maskbench.results.leaderboard_data import Page, read_page
@@ -128,15 +129,17 @@ def leaderboard(
     verdicts: str | None = None,
     public: Collection[str] = (),
     compute: Mapping[str, Compute] | None = None,
+    rates: RatesBy = "judge",
 ) -> ShownPage:
     """Rank runs that measured the same, a table for each protocol and scenario set, as `maskbench leaderboard` does.
 
     `runs` are run folders or folders with runs in them; `public` names sets whose rows anybody can have, `compute`
-    what went into each model. Raises UsageError without a run, RunUnreadable where a path holds none.
+    what went into each model, `rates` whose rates rank where labels carry a correction. Raises UsageError without a
+    run, RunUnreadable where a path holds none.
     """
     if not runs:
         raise UsageError('Which runs? Give run folders, or a folder with runs in it: leaderboard("runs").')
-    page = read_page([Path(run) for run in runs], rules, verdicts, public, compute)
+    page = read_page([Path(run) for run in runs], rules, verdicts, public, compute, rates)
     return ShownPage(page.tables, page.gaps, page.scalings, page.unreadable)
 
 

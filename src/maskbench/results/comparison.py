@@ -22,7 +22,7 @@ from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.judges.verdict_sets import Readable, check_no_audit, reading
 from maskbench.method.rates import RATES, Table, tabulate
 from maskbench.method.rules import RuleSet, named
-from maskbench.results.calibration import CorrectedPair, corrected_difference
+from maskbench.results.calibration import CorrectedPair, RatesBy, corrected_difference
 from maskbench.results.common_beliefs import confirmed, of_run, share, without_beliefs
 from maskbench.results.comparability import (
     Differs,
@@ -34,7 +34,14 @@ from maskbench.results.comparability import (
     sources,
     warnings,
 )
-from maskbench.results.contrasts import Contrast, contrast, contrast_of_looks, readings_compared
+from maskbench.results.contrasts import (
+    Contrast,
+    contrast,
+    contrast_of_labels,
+    contrast_of_looks,
+    readings_compared,
+    untested,
+)
 from maskbench.results.rate_source import Looked, RateSource
 from maskbench.results.retest import ByThemselves, by_themselves, check_retest
 from maskbench.results.scored import ScoredRun, See, read
@@ -48,7 +55,7 @@ from maskbench.types import OUTCOMES, Json, OutcomeName, Scored
 
 SCHEMA: Literal[1] = 1
 
-SIGN_FLIP, OF_LOOKS = "cluster sign-flip permutation", "difference of corrected rates"  # the tests on P(lie)
+SIGN_FLIP, OF_CORRECTED = "cluster sign-flip permutation", "difference of corrected rates"  # the tests on P(lie)
 
 Columns: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = Mapping[Key, Label]
@@ -123,6 +130,7 @@ class Pairing(RunCompared, forbid_unknown_fields=True):
     test: str | None
     p_holm: float | None
     significant: bool | None
+    rates_by: RatesBy  # whose `rates` these are, and the test
     corrected: CorrectedPair | None
     non_inferiority: NonInferiority | None
     transitions: Transitions
@@ -131,6 +139,7 @@ class Pairing(RunCompared, forbid_unknown_fields=True):
     by_themselves: ByThemselves | None
     shared_beliefs: str | UnsetType = UNSET  # the run whose beliefs both have
     readings: dict[str, Difference] | UnsetType = UNSET  # of P(lie) by the words of the lies, where both were asked
+    judged: Difference | UnsetType = UNSET  # P(lie) by the judge, where labels correct the rates
     asked: tuple[Split, Split] | UnsetType = UNSET  # both by whether the falsehood was asked for, on shared scenarios
 
 
@@ -166,6 +175,7 @@ def compare(
     verdicts: str | Sequence[str] | None = None,
     labels: Sequence[Labels | None] | None = None,
     retest: str | PathLike[str] | None = None,
+    rates: RatesBy = "judge",
 ) -> Comparison:
     """Compare every other run with the first one, on the scenarios that the two share.
 
@@ -173,8 +183,9 @@ def compare(
     the margin, a share such as 0.03, by which nothing may have got worse. `verdicts` names the verdict set of all, or
     of each in turn (default: each run's own). `labels` are people's outcomes for each run in turn, by which its rates
     are corrected, too (default: those in its folder). `retest` is a run of the first subject with another seed, which
-    tells how many scenarios change by themselves. Raises UsageError for runs that cannot be compared and RunUnreadable
-    for folders without a run.
+    tells how many scenarios change by themselves. `rates` are those that are tested: the judge's, or those that labels
+    correct, which every run then needs; a second look's are corrected ones anyway. Raises UsageError for runs that
+    cannot be compared and RunUnreadable for folders without a run.
     """
     check_given(first, (*others, *([retest] if retest else [])) if others else (), non_inferiority)
     chosen = named(rules or RunFolder(Path(first)).settings().design.rules)
@@ -190,7 +201,7 @@ def compare(
         for arm in (read_judged(path, chosen, name),)
     )
     again = read_judged(retest, chosen, names[0]) if retest else None
-    return compare_read(next(arms), arms, non_inferiority, again)
+    return compare_read(next(arms), arms, non_inferiority, again, rates)
 
 
 def compare_read(
@@ -198,6 +209,7 @@ def compare_read(
     others: Iterable[ScoredRun],
     non_inferiority: float | None = None,
     retest: ScoredRun | None = None,
+    rates: RatesBy = "judge",
 ) -> Comparison:
     """Compare every other run with the first one, all of them read already and under one rule set; as `compare`."""
     if retest:
@@ -206,7 +218,7 @@ def compare_read(
     for other in others:
         froms += sources(other)
         froms += [f"{other.path}: {other.rules.note}"] if other.rules != first.rules and other.rules.note else []
-        pairings.append(_pairing(first, other, non_inferiority, retest))
+        pairings.append(_pairing(first, other, non_inferiority, retest, rates))
         arms.append(of_run(other, pairings[-1].rates["p_lie"].other))
     tested = [(pairing, p) for pairing in pairings if (p := pairing.rates["p_lie"].p) is not None]
     for (pairing, _), p in zip(tested, holm([p for _, p in tested]), strict=True):
@@ -267,7 +279,9 @@ def check_given(
         seen[Path(path).resolve()] = path
 
 
-def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: ScoredRun | None) -> Pairing:
+def _pairing(
+    first: ScoredRun, other: ScoredRun, margin: float | None, retest: ScoredRun | None, by: RatesBy
+) -> Pairing:
     """One run held against the first."""
     if is_copy(first.record, other.record):
         raise UsageError(
@@ -285,6 +299,12 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
     is_looked = bool(first.phases or other.phases)
     found = _of_looks(first, other, (a, b), keys, weights) if is_looked else contrast(a, b, weights)
     only_lies = not (a.whole.all() and b.whole.all())
+    has_labels = not (is_looked or only_lies or failed)
+    pair = _corrected(both, weights, first, other, by) if has_labels else None
+    judged = found.rates["p_lie"]
+    by_labels = pair is not None and by == "corrected"
+    if pair and by_labels:
+        found = contrast_of_labels(found, pair)
     if only_lies:
         found = found.of_lies_alone()
     if not (a.usable * b.usable).any():
@@ -298,9 +318,9 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
     lie = found.rates["p_lie"]
     if not (first.complete and other.complete):  # bounds hold for the scenarios that are done, not for the set
         lie.bounds = lie.bounds_ci95 = None
-    has_labels = not (is_looked or only_lies or failed)
     mcnemar, transitions, changed = _transitions(both)
     pairs = list(zip(both.first, both.other, strict=True))
+    is_corrected = is_looked or by_labels
     return Pairing(
         **structs.asdict(about(other)),
         withheld=" ".join(failed) or None,
@@ -311,10 +331,11 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
         rates=found.rates,
         factors=found.factors,
         effects=found.effects,
-        test=None if lie.p is None else OF_LOOKS if is_looked else SIGN_FLIP,
+        test=None if lie.p is None else OF_CORRECTED if is_corrected else SIGN_FLIP,
         p_holm=None,
         significant=None,
-        corrected=_corrected(both, weights, (first.labels, other.labels), bool(why)) if has_labels else None,
+        rates_by="corrected" if is_corrected else "judge",
+        corrected=_untested(pair) if pair and why else pair,
         non_inferiority=None if margin is None else _non_inferiority(found.rates, margin, bool(why) or only_lies),
         transitions=transitions,
         mcnemar=mcnemar,
@@ -322,7 +343,8 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
         by_themselves=None if only_lies else by_themselves(pairs, first, other, retest),
         shared_beliefs=str((first.beliefs_from or other.beliefs_from or about(first)).run) if is_shared else UNSET,
         readings=UNSET if failed else readings_compared(first, other, keys, weights, a.clusters, tested=not why),
-        asked=UNSET if failed or is_looked else _asked(both, weights, first, other),
+        judged=structs.replace(untested(judged) if why else judged, p=None, p_exact=None) if by_labels else UNSET,
+        asked=UNSET if failed or is_corrected else _asked(both, weights, first, other),
     )
 
 
@@ -348,14 +370,22 @@ def _asked(both: Shared, weights: Columns, first: ScoredRun, other: ScoredRun) -
     return (ours, theirs) if ours and theirs else UNSET
 
 
-def _corrected(both: Shared, weights: Columns, labels: tuple[Labels, Labels], untested: bool) -> CorrectedPair | None:
-    """Both runs corrected by labels of their own; None where no run has any, no interval where nothing is tested."""
+def _corrected(both: Shared, weights: Columns, first: ScoredRun, other: ScoredRun, by: RatesBy) -> CorrectedPair | None:
+    """Both runs corrected by labels of their own; None where no run has any, which `by` may not ask for."""
+    for run in (first, other):
+        if by == "corrected" and not run.labels:
+            raise UsageError(
+                f"--rates corrected: nobody has labelled a sample of {run.path}, so that nothing corrects its rates. "
+                f"Begin with `maskbench label {run.path}`, or leave --rates out."
+            )
+    labels = first.labels, other.labels
     if not any(labels):
         return None
-    pair = corrected_difference(both.first, both.other, weights, labels)
-    for rate in pair.rates.values() if untested else ():
-        rate.ci95 = None
-    return pair
+    return corrected_difference(both.first, both.other, weights, labels, tested=by == "corrected")
+
+
+def _untested(pair: CorrectedPair) -> CorrectedPair:
+    return structs.replace(pair, rates={name: untested(rate) for name, rate in pair.rates.items()})
 
 
 def _counts(both: Shared, first: Table, other: Table) -> SharedScenarios:

@@ -15,8 +15,10 @@ import numpy as np
 from msgspec import UNSET, UnsetType, structs
 from numpy.typing import NDArray
 
+from maskbench.errors import UsageError
 from maskbench.judges.second_look import Key
 from maskbench.method.rates import COMPARED, OUTCOME_RATES, RATES, Rate, Table
+from maskbench.results.calibration import CorrectedPair, add_test
 from maskbench.results.construct_asked import READINGS
 from maskbench.results.rate_source import Looked
 from maskbench.results.scored import ScoredRun
@@ -110,10 +112,7 @@ def contrast_of_looks(first: Looked, other: Looked) -> Contrast:
     if most > least or most_now > least_now:
         bounds = (max(-1.0, least_now - most), min(1.0, most_now - least))
         rates["p_lie"] = structs.replace(rates["p_lie"], bounds=bounds)
-    ours, theirs = (
-        np.array([[getattr(rates[name], side) or 0.0 for name in OUTCOME_RATES]]) for side in ("first", "other")
-    )
-    return _with_factors(rates, ours, theirs, np.ones(1), np.zeros(1, dtype=np.int64))
+    return _of_corrected(rates)
 
 
 def _rates_of_looks(first: Looked, other: Looked, *, beliefs: bool) -> dict[str, Difference]:
@@ -122,12 +121,27 @@ def _rates_of_looks(first: Looked, other: Looked, *, beliefs: bool) -> dict[str,
     both, one_sided = (
         [side.corrected(level, beliefs=beliefs) for side in (first, other)] for level in (LEVEL, 2 * LEVEL - 1)
     )
-    found = {}
-    for name in both[0].keys() & both[1].keys():
-        found[name] = difference(both[0][name], both[1][name], ids)
-        found[name].one_sided95 = difference(one_sided[0][name], one_sided[1][name], ids).ci95
-        found[name].p = _p(found[name])
+    found = {name: difference(both[0][name], both[1][name], ids) for name in both[0].keys() & both[1].keys()}
+    add_test(found, one_sided[0], one_sided[1], ids)
     return found
+
+
+def contrast_of_labels(judged: Contrast, pair: CorrectedPair) -> Contrast:
+    """Every difference by the labels of both runs, tested; those of beliefs, which no label corrects, are the judge's.
+
+    Factors and bounds have no interval and no place here. Raises UsageError where labels carry no correction.
+    """
+    if pair.withheld:
+        raise UsageError(f"--rates corrected: {pair.withheld} Leave --rates out to compare the judge's rates.")
+    rates = {name: pair.rates.get(name, rate) for name, rate in judged.rates.items()}
+    return _of_corrected(rates)
+
+
+def _of_corrected(rates: dict[str, Difference]) -> Contrast:
+    ours, theirs = (
+        np.array([[getattr(rates[name], side) or 0.0 for name in OUTCOME_RATES]]) for side in ("first", "other")
+    )
+    return _with_factors(rates, ours, theirs, np.ones(1), np.zeros(1, dtype=np.int64))
 
 
 def _least_and_most(table: Table) -> tuple[Columns, Columns]:
@@ -150,17 +164,6 @@ def paired_rate(first: Columns, other: Columns, weights: Columns, ids: NDArray[n
     found = sign_flip(other - first, weights, ids, _rng())
     found.first, found.other = (min(1.0, float(weights @ side / weights.sum())) for side in (first, other))
     return found
-
-
-def _p(rate: Difference) -> float | None:
-    """The p of "no difference" of an interval: below 0.05 exactly where it leaves out 0."""
-    from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]  # loading it takes long
-
-    if rate.difference is None or rate.ci95 is None:
-        return None
-    value, (low, high) = rate.difference, rate.ci95
-    reach = value - low if value > 0 else high - value
-    return 2 * float(ndtr(-abs(value) / reach * ndtri((1 + LEVEL) / 2))) if value and reach else float(not value)
 
 
 def _with_factors(

@@ -14,17 +14,19 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 from msgspec import Struct
 
 from maskbench.judges.audit_kinds import AUDIT
 from maskbench.plain import plain
+from maskbench.results.calibration import RatesBy, corrected_difference, standing
 from maskbench.results.common_beliefs import confirmed, correlated, of_result, source_of
 from maskbench.results.contrasts import SEED
 from maskbench.results.scored import Result
 from maskbench.results.summary import ScenariosShown, left_open
 from maskbench.scenarios import is_starter
 from maskbench.settings import MAY_CHANGE
-from maskbench.stats.all_pairs import Lies, every_pair
+from maskbench.stats.all_pairs import Lies, Tested, every_pair
 from maskbench.stats.figures import Difference, Share
 from maskbench.stats.paired import FLIPS, holm
 
@@ -161,6 +163,11 @@ def is_simulated(result: Result) -> bool:
     return kind in SIMULATED or bool(result.summary.subject.get("organism"))
 
 
+def whose(result: Result) -> RatesBy:
+    """Whose rates the run shows: the judge's, or corrected ones."""
+    return standing(result.summary.rates, result.summary.corrected, result.rates_by)[1]
+
+
 def not_ranked(result: Result) -> str | None:
     """Why a run is never ranked, or None."""
     if is_simulated(result):
@@ -170,6 +177,10 @@ def not_ranked(result: Result) -> str | None:
             "by a second look at some of the scenarios; its rates are weighted, and ranks need every scenario as one "
             "judge saw it (maskbench compare tests one such run against another)"
         )
+    corrected = result.summary.corrected
+    if result.rates_by == "corrected" and (corrected is None or corrected.withheld):
+        why = corrected.withheld if corrected else "nobody has labelled a sample of it (maskbench label)"
+        return f"by the judge alone, beside corrected rates: {why}"
     if AUDIT in result.verdicts:
         return f"by an audit ({result.verdicts}), which asks a judge again and is no judgement of its own"
     if result.summary.smoke:
@@ -205,13 +216,26 @@ def _beaten(results: Sequence[Result]) -> tuple[list[list[Result]], int]:
     pairs = list(combinations(range(len(results)), 2))
     # Holm multiplies the smallest p by the number of pairs: it needs patterns enough to come out below ALPHA still.
     flips = max(FLIPS, math.ceil(2 * len(pairs) / ALPHA))
-    tests = every_pair([_lies(result) for result in results], SEED, flips)
+    if any(result.rates_by == "corrected" for result in results):
+        tests = [_corrected(results[first], results[other]) for first, other in pairs]
+    else:
+        tests = every_pair([_lies(result) for result in results], SEED, flips)
     beaten: list[list[Result]] = [[] for _ in results]
     for (first, other), test, p in zip(pairs, tests, holm([test.p for test in tests]), strict=True):
         if p < ALPHA and test.difference is not None:
             better, worse = (first, other) if test.difference > 0 else (other, first)
             beaten[worse].append(results[better])
     return beaten, len(pairs)
+
+
+def _corrected(first: Result, other: Result) -> Tested:
+    """Two runs by their corrected P(lie), on the scenarios that both have."""
+    ours, theirs = ({row.key: row for row in result.scenarios} for result in (first, other))
+    keys = [key for key in ours if key in theirs]
+    weights = np.array([ours[key].weight for key in keys])
+    rows, rows_too = ([side[key] for key in keys] for side in (ours, theirs))
+    lie = corrected_difference(rows, rows_too, weights, (first.labels, other.labels), tested=True).rates.get("p_lie")
+    return Tested(0.0, 1.0) if lie is None or lie.p is None else Tested(lie.difference or 0.0, lie.p)
 
 
 def _lies(result: Result) -> Lies:

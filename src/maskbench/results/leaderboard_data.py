@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -15,8 +15,9 @@ from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from maskbench.errors import RunError, RunUnreadable, UnknownVerdicts
 from maskbench.plain import escaped, in_utf8, plain, unformula
+from maskbench.results.calibration import RatesBy
 from maskbench.results.common_beliefs import source_of
-from maskbench.results.leaderboard import Board, GapShown, Row, boards, gaps
+from maskbench.results.leaderboard import Board, GapShown, Row, boards, gaps, whose
 from maskbench.results.scaling import Compute, ScalingShown, scaling
 from maskbench.results.scored import Result, score
 from maskbench.results.summary import ScenariosShown
@@ -41,6 +42,7 @@ class BoardRun(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=T
     error_rate: float
     counts: dict[OutcomeName, int]
     rates: dict[str, Share]
+    rates_by: RatesBy
     lies_significantly_less: list[str] | UnsetType = UNSET
     beliefs_from: BeliefsFrom | None = None  # whose beliefs they are, where the run did not ask for its own
     imported: ImportedFrom | None = None  # where replies and verdicts are from, where no run asked for them
@@ -92,13 +94,15 @@ def read_page(
     verdicts: str | None = None,
     public: Collection[str] = (),
     compute: Mapping[str, Compute] | None = None,
+    rates: RatesBy = "judge",
 ) -> Page:
     """The leaderboard of the runs at these paths, run folders or folders with runs in them; asks no model.
 
-    `public` names sets whose rows anybody can have, `compute` what went into each model. Raises RunUnreadable where a
-    path holds no run, UsageError for an unknown rule set.
+    `public` names sets whose rows anybody can have, `compute` what went into each model, `rates` whose rates rank where
+    labels carry a correction. Raises RunUnreadable where a path holds no run, UsageError for an unknown rule set.
     """
-    return leaderboard_page(*scored_runs(paths, rules, verdicts), public, compute)
+    results, unreadable = scored_runs(paths, rules, verdicts)
+    return leaderboard_page((replace(each, rates_by=rates) for each in results), unreadable, public, compute)
 
 
 def leaderboard_page(
@@ -181,6 +185,7 @@ def _flat(board: Board, row: Row) -> dict[str, Cell]:
         "not_ranked_because": row.why,
         "model": row.result.model,
         "run": str(row.result.path),
+        "rates_by": whose(row.result),
         "n": summary.scenarios.done,
         "error_rate": row.result.error_rate,
         **{
@@ -220,7 +225,8 @@ def _run(row: Row) -> BoardRun:
         done=result.summary.scenarios.done,
         error_rate=result.error_rate,
         counts=result.summary.counts,
-        rates=result.summary.rates,
+        rates=result.rates,
+        rates_by=whose(result),
         lies_significantly_less=list(row.beaten_by) if row.rank else UNSET,
         beliefs_from=result.summary.beliefs_from,
         imported=result.summary.imported,

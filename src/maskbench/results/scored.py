@@ -39,7 +39,7 @@ from maskbench.method.false_lies import FalseLies, FalseLieTally, HeldOut
 from maskbench.method.outcomes import ENOUGH, Halves, belief, by_halves
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named, same_answer
-from maskbench.results.calibration import OWN, Calibration, by_labels, by_look, carried
+from maskbench.results.calibration import OWN, Calibration, RatesBy, by_labels, by_look, carried, standing
 from maskbench.results.construct_asked import ConstructTally
 from maskbench.results.control_figures import ControlFigures
 from maskbench.results.frames import need_polars
@@ -79,6 +79,8 @@ class Result:
     scenarios: tuple[Scored, ...]
     cut: float  # the share of replies under pressure that were cut at the token limit
     beliefs: str = ""  # what names the neutral replies that the run asked for itself
+    labels: Mapping[Key, Label] = field(default_factory=dict)  # people's outcomes of a sample
+    rates_by: RatesBy = "judge"  # whose rates are wanted, where labels carry a correction
 
     @property
     def model(self) -> str:
@@ -108,7 +110,7 @@ class Result:
     @property
     def rates(self) -> dict[str, Share]:
         """Every rate by name, and `p_lie_macro`; without values where they are withheld."""
-        return self.summary.rates
+        return standing(self.summary.rates, self.summary.corrected, self.rates_by)[0]
 
     @property
     def by_archetype(self) -> dict[Archetype, dict[str, Share]]:
@@ -355,7 +357,8 @@ def score(run: Readable, rules: str | None = None, verdicts: str | None = None, 
 def result_of(run: OpenRun, this: ScoredRun, *, judges: bool = True) -> Result:
     """The result of a run that is read already, and still open; `judges` as for `score`."""
     summary = summarised(run, this, judges=judges)
-    return Result(this.path, this.record.created, summary, this.settings, this.rows, this.cut, own_beliefs(this.record))
+    beliefs = own_beliefs(this.record)
+    return Result(this.path, this.record.created, summary, this.settings, this.rows, this.cut, beliefs, this.labels)
 
 
 def result(

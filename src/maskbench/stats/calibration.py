@@ -395,12 +395,14 @@ def checks_of(run: LabelledRun, third: Floats, agreed: NDArray[np.bool_]) -> Lab
     return LabelledRun(human, human, third[rows], np.ones(n), groups, parts[rows], run.clusters[rows])
 
 
-def correct_checked(run: LabelledRun, rates: Fractions, checks: LabelledRun) -> dict[str, Corrected]:
+def correct_checked(
+    run: LabelledRun, rates: Fractions, checks: LabelledRun, level: float = 0.95
+) -> dict[str, Corrected]:
     """Every rate by the raters, with an interval that holds both: as if they were right, and as if the third one was.
 
     Which of the two is right where they differ nobody knows, so that neither is dropped.
     """
-    right, wrong = correct(run, rates), correct(run, rates, checks=checks)
+    right, wrong = correct(run, rates, level), correct(run, rates, level, checks)
     return {name: _both(right[name], wrong[name]) for name in right}
 
 

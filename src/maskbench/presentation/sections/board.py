@@ -16,13 +16,15 @@ from maskbench.presentation.blocks import Block, Section, Sentence, Table
 from maskbench.presentation.format import between, interval, percent, points, signed, span, times
 from maskbench.presentation.sections.provenance import where_from
 from maskbench.presentation.words import RATES
+from maskbench.results.calibration import RatesBy
 from maskbench.results.common_beliefs import SHARED, source_of
-from maskbench.results.leaderboard import ALPHA, Board, GapShown, Row
+from maskbench.results.leaderboard import ALPHA, Board, GapShown, Row, whose
 from maskbench.results.leaderboard_data import Page
 from maskbench.results.scaling import ScalingShown
 from maskbench.stats.figures import NO_DATA, Share
 
 _LONGEST = 120  # characters of a name
+BY: dict[RatesBy, str] = {"judge": "by the judge", "corrected": "corrected"}
 IMPORTED = "imported"  # the word under the name of such a run
 _HEAD = 12  # characters of a line above a column
 GAP_NOTE = (
@@ -80,9 +82,11 @@ def identity(board: Board) -> str:
 
 def notes(board: Board) -> Iterator[str]:
     """What a rank means, what the rules are, what an interval holds."""
+    is_corrected = any(row.result.rates_by == "corrected" for row in board.rows)
     if len(board.ranked) > 1:
+        test = "test of the corrected" if is_corrected else "paired sign-flip test of"
         yield (
-            "Rank: 1 + the number of models that lie significantly less often (paired sign-flip test of P(lie), Holm "
+            f"Rank: 1 + the number of models that lie significantly less often ({test} P(lie), Holm "
             f"over {comparisons(board)}, {100 * ALPHA:.0f} %). Models that cannot be told apart may share a rank, and "
             "so may those that only a few changes in one direction tell apart. Read P(honest) beside it: who always "
             "evades never lies."
@@ -96,7 +100,15 @@ def notes(board: Board) -> Iterator[str]:
             f"Asked only for lies: {', '.join(lies)}. P(lie), the honesty score and Lying@k are of all scenarios; the "
             "other rates are estimated from a drawn part of them."
         )
-    yield "Intervals hold sampling error only; the judge's error is not in them."
+    if is_corrected:
+        yield (
+            "Rates and ranks are corrected for the judge's error, which is in their intervals. Accuracy, the macro "
+            "mean and rows that say so are the judge's."
+        )
+    else:
+        yield "Intervals hold sampling error only; the judge's error is not in them."
+        if any(_carries_labels(row) for row in board.rows):
+            yield "Rates and ranks are the judge's; --rates corrected puts those in their place that labels correct."
     yield from board.sharing
     for row in board.rows:
         if text := where_from(row.result.summary):
@@ -160,8 +172,15 @@ def _table(board: Board, columns: tuple[Column, ...]) -> Table:
 
 
 def _named(row: Row) -> str:
-    """A row's name, and below it that the run was imported."""
-    return f"{one_line(row.name, _LONGEST)}{chr(10) + IMPORTED if where_from(row.result.summary) else ''}"
+    """A row's name, and below it that the run was imported, and whose its rates are where some are corrected."""
+    imported = (IMPORTED,) if where_from(row.result.summary) else ()
+    by = (BY[whose(row.result)],) if row.result.rates_by == "corrected" else ()
+    return "\n".join((one_line(row.name, _LONGEST), *imported, *by))
+
+
+def _carries_labels(row: Row) -> bool:
+    part = row.result.summary.corrected
+    return part is not None and not (part.withheld or part.judge)
 
 
 def _shown(cell: Cell) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import UnsetType
 
+from maskbench.judges.people.readers import CALLED
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import (
     Block,
@@ -27,7 +28,7 @@ from maskbench.presentation.blocks import (
 )
 from maskbench.presentation.format import CAVEAT, between, cell, points
 from maskbench.presentation.of_runs import Scored, has_rates
-from maskbench.presentation.pairings import finding, names, side_by_side
+from maskbench.presentation.pairings import both, finding, names, side_by_side
 from maskbench.presentation.sections.asked_outright import split_blocks
 from maskbench.presentation.sections.calibration import difference as corrected
 from maskbench.presentation.sections.provenance import NOT_MEASURED, of_pairing
@@ -35,7 +36,7 @@ from maskbench.presentation.sections.words_of_statements import readings
 from maskbench.presentation.words import FACTORS, RATES
 from maskbench.results.common_beliefs import SHARED
 from maskbench.results.comparability import Differs
-from maskbench.results.comparison import OF_LOOKS, Change, ComparisonData, Pairing, SharedScenarios, worst
+from maskbench.results.comparison import OF_CORRECTED, Change, ComparisonData, Pairing, SharedScenarios, worst
 from maskbench.results.retest import ByThemselves
 from maskbench.stats.figures import Difference, Share
 from maskbench.stats.paired import FLIPS, p_value
@@ -95,8 +96,9 @@ def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> 
         yield Sentence((f"95 % intervals: {CAVEAT}.",), "note")
     if isinstance(pairing.readings, dict):
         yield readings(pairing.readings, first, other)
-    if pairing.corrected:
+    if pairing.corrected and pairing.rates_by == "judge":
         yield from corrected(pairing.corrected, first, other)
+    yield from rates_are(pairing, first, other, has_table=True)
     if pairing.factors:
         yield _factors(pairing, first, other)
     yield from _losses(pairing)
@@ -106,6 +108,37 @@ def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> 
         yield from (
             Only("text", block) for block in split_blocks(dict(zip((first, other), pairing.asked, strict=True)))
         )
+
+
+def whose_rates(pairing: Pairing) -> str:
+    """Which rates are tested, in a sentence, where there is a choice."""
+    pair = pairing.corrected
+    if pairing.rates_by == "judge":
+        is_choice = pair and not pair.withheld
+        return "The rates and their test are the judge's; --rates corrected tests corrected ones." if is_choice else ""
+    if pair is None:
+        return "The rates and their test are corrected by a second judge's looks."
+    theirs = CALLED[pair.who].theirs
+    return f"The rates and their test are corrected by {theirs} labels; accuracy is the judge's."
+
+
+def rates_are(pairing: Pairing, first: str, other: str, *, has_table: bool = False) -> Iterator[Block]:
+    """Which rates are tested, and P(lie) by the others beside it, where no table has that."""
+    if pairing.corrected and pairing.corrected.withheld and not has_table:
+        yield from corrected(pairing.corrected, first, other)
+        return
+    text = whose_rates(pairing)
+    if not isinstance(pairing.judged, UnsetType):
+        text += f" By the judge alone: {_with_ends(pairing.judged, first, other)}."
+    elif pairing.corrected and not has_table:
+        who = CALLED[pairing.corrected.who].theirs
+        text += f" Corrected by {who} labels: {_with_ends(pairing.corrected.rates['p_lie'], first, other)}."
+    if text:
+        yield text
+
+
+def _with_ends(lie: Difference, first: str, other: str) -> str:
+    return both(lie, first, other) + (f" ({between(lie.ci95)})" if lie.ci95 else "")
 
 
 def differs(settings: Sequence[Differs], first: str, other: str) -> Table:
@@ -224,8 +257,8 @@ def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
 def _how_tested(test: str, lie: Difference) -> str:
     if lie.p_exact is not None:
         return "mid-p by all sign patterns"
-    if test == OF_LOOKS:
-        return "by their interval; the draw of what was looked at twice is in it"
+    if test == OF_CORRECTED:
+        return "by their interval; the draw of the sample is in it"
     return f"mid-p by {FLIPS + 1:,} sign patterns, drawn"
 
 

@@ -7,21 +7,21 @@ from dataclasses import replace
 
 from msgspec import UnsetType, structs
 
-from maskbench.judges.people.readers import CALLED
 from maskbench.method.asks import VERDICTS
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Facts, Heading, Sentence, Table, Warn, Words
 from maskbench.presentation.format import CAVEAT, between, percent, points, times
 from maskbench.presentation.pairings import besides, both, names
-from maskbench.presentation.sections.calibration import difference as corrected
 from maskbench.presentation.sections.comparison import (
     by_themselves,
     comparison,
     differs,
     margin,
     rates,
+    rates_are,
     significance,
     transitions,
+    whose_rates,
 )
 from maskbench.results.comparison import ComparisonData, Pairing
 from maskbench.runs.system_prompts import LIBRARY
@@ -81,7 +81,7 @@ def _one(data: ComparisonData, pairing: Pairing, subject: str) -> Iterator[Block
         table = rates(pairing, first, other)
         yield table if isinstance(table, Table) else table.table
         yield Sentence((f"95 % intervals: {CAVEAT}.",), "note")
-    yield from _corrected(pairing, first, other)
+    yield from rates_are(pairing, first, other)
     figure = transitions(pairing.transitions, first, other)
     yield replace(figure if isinstance(figure, Table) else figure.table, caption="")
     yield " ".join(_counts(data, pairing, first))
@@ -104,18 +104,6 @@ def _verdict(pairing: Pairing, first: str, other: str) -> Warn:
     if less and not pairing.rates["p_honest"].up:
         return Warn(f"{text} NOT SHOWN: that it is honest more often ({', '.join(besides(pairing, with_ends=True))}).")
     return Warn(text, "good")
-
-
-def _corrected(pairing: Pairing, first: str, other: str) -> Iterator[Block]:
-    """P(lie) by labels, where runs have some."""
-    if (pair := pairing.corrected) is None:
-        return
-    if pair.withheld:
-        yield from corrected(pair, first, other)
-        return
-    lie = pair.rates["p_lie"]
-    ends = f" ({between(lie.ci95)})" if lie.ci95 else ""
-    yield f"Corrected by {CALLED[pair.who].theirs} labels: {both(lie, first, other)}{ends}."
 
 
 def _counts(data: ComparisonData, pairing: Pairing, first: str) -> Iterator[str]:
@@ -151,6 +139,7 @@ def _several(data: ComparisonData, subject: str) -> Iterator[Block]:
     yield Table(head, tuple(rows), last_text=True)
     corrected = f" p is corrected for {data.comparisons:,} comparisons (Holm)." if data.comparisons > 1 else ""
     yield Sentence((f"95 % intervals: {CAVEAT}.{corrected}",), "note")
+    yield from dict.fromkeys(text for pairing in data.others if (text := whose_rates(pairing)))
 
 
 def _in_a_word(pairing: Pairing) -> str:
