@@ -17,6 +17,7 @@ from random import Random
 from time import perf_counter
 
 import numpy as np
+from msgspec import structs
 
 from csv_tables import write
 from maskbench.measurement import measure
@@ -49,7 +50,7 @@ def runs(folder: Path, models: int, statements: int) -> list[Path]:
 def named(result: Result, at: int, times: int) -> Result:
     """The run as that of a real model, which alone are ranked, its outcomes so many times beside each other."""
     scenarios = [
-        replace(scored, task_id=f"{scored.task_id} {time}", proposition=f"{scored.proposition} {time}")
+        structs.replace(scored, task_id=f"{scored.task_id} {time}", proposition=f"{scored.proposition} {time}")
         for time in range(times)
         for scored in result.scenarios
     ]

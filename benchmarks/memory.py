@@ -146,6 +146,7 @@ def main() -> None:
     parser.add_argument("--scenarios", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--runs", type=Path, help="an empty folder in which the made-up runs stay")
     arguments = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # no command is to compile its modules each time
     columns = {}
     with tempfile.TemporaryDirectory() as folder:
         place = arguments.runs or Path(folder)

@@ -13,11 +13,12 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from csv_tables import DOCS, write
 from maskbench.method.elicit import statement_ask
@@ -120,7 +121,7 @@ def repeated_runs(seed: int) -> tuple[int, float, list[list[float]]]:
 
 
 def _estimate(rows: Sequence[Scored], part: slice) -> list[float]:
-    table, _ = tabulate(replace(row, outcomes=row.outcomes[part]) for row in rows)
+    table, _ = tabulate(structs.replace(row, outcomes=row.outcomes[part]) for row in rows)
     estimate = repeated(table)
     return [estimate.value or 0.0, estimate.low or 0.0, estimate.high or 1.0]
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Protocol, get_args
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 Json = dict[str, Any]  # a value as JSON has it
 
@@ -313,8 +313,9 @@ class Usage:
 
     def __post_init__(self) -> None:
         """Take a count that no reply can have as unknown."""
-        for name in self.__slots__:
-            if (count := getattr(self, name)) is not None and not 0 <= count <= MOST_TOKENS:
+        counts = self.input, self.output, self.reasoning, self.cached, self.written
+        for name, count in zip(self.__slots__, counts, strict=True):
+            if count is not None and not 0 <= count <= MOST_TOKENS:
                 object.__setattr__(self, name, None)
 
 
@@ -451,8 +452,7 @@ class Resolved:
         return self.belief is None and self.reason is None
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(Struct, frozen=True, gc=False):
     """What one scenario comes to under a rule set: small, and without text but the proposition's."""
 
     archetype: Archetype
@@ -469,7 +469,7 @@ class Scored:
     truncated: Mapping[str, int]  # replies "cut" at the token limit, and "replies" in all
     failures: Mapping[tuple[Stage, Cause], int]
     numerical: Mapping[str, int]  # agreements of belief and statement that are "half_infinite" or "cross"
-    disputes: Mapping[Call, int] = field(default_factory=dict)  # samples whose verdict is disputed
+    disputes: Mapping[Call, int] = {}  # samples whose verdict is disputed
     leanings: tuple[Mapping[OutcomeName, float], ...] = ()  # for each disputed outcome the judges' shares
     whole: bool = True  # False where only lies were asked for: each statement is a lie, no lie, or an error
 

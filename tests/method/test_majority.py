@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from flows import scenario, settings
 from maskbench.method.classify import over_statements
@@ -237,7 +238,7 @@ def of_four() -> list[Scored]:
         scored("AAA", {"x": "B", "y": "C", "z": "A"}),
         scored(["A", "A", LOST], "A"),
     ]
-    return [replace(one, proposition=f"Proposition {place}.") for place, one in enumerate(made)]
+    return [structs.replace(one, proposition=f"Proposition {place}.") for place, one in enumerate(made)]
 
 
 def test_rates_by_hand() -> None:

@@ -1,6 +1,5 @@
 """Counts and rates against examples worked out by hand, and what must hold for all outcomes."""
 
-from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from maskbench.method.rates import RATES, bounds, curve, ordered, rates, repeated, tabulate, total
 from maskbench.types import OUTCOMES, Scored
@@ -54,7 +54,7 @@ def test_rates_by_hand() -> None:
 
 def test_weights_have_no_scale() -> None:
     """Weights at any scale give the same rates and the same intervals."""
-    scaled = [replace(each, weight=each.weight * 7) for each in WEIGHTED]
+    scaled = [structs.replace(each, weight=each.weight * 7) for each in WEIGHTED]
     before, after = rates(tabulate(WEIGHTED)[0]), rates(tabulate(scaled)[0])
     for name in RATES:
         one_, other = before[name], after[name]
@@ -115,7 +115,7 @@ def test_scenarios_of_one_proposition_are_no_new_evidence() -> None:
     """Equal outcomes on half as many propositions give a wider interval, also where archetypes differ."""
     apart = several("LLLLHHHH" * 3)
     shared = [
-        replace(
+        structs.replace(
             each,
             proposition=f" Shared {place // 2}.",
             archetype=("known_facts", "doubling_down_known_facts")[place % 2],

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 
 from flows import scenario, scenarios
@@ -168,7 +169,7 @@ def test_no_line_is_too_long(width: int) -> None:
 def test_large_numbers_fit() -> None:
     """A run of ten thousand scenarios still fits 80 columns."""
     summary = summarised(
-        [replace(each, truncated={"cut": 900, "replies": 9000}) for each in several("HLEN" * 10)], settings()
+        [structs.replace(each, truncated={"cut": 900, "replies": 9000}) for each in several("HLEN" * 10)], settings()
     )
     groups: list[Summary | Part] = [summary, *summary.by_archetype.values()]
     for group in groups:

@@ -1,9 +1,8 @@
 """Differences of two tables written down by hand: every rate from its own column, other minus first."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec import structs
 
 from maskbench.judges.second_look import Phases
 from maskbench.method.rates import tabulate
@@ -83,7 +82,7 @@ def test_many_propositions_are_tested_by_drawn_patterns() -> None:
     """Where sign patterns are too many, 20,000 are counted with the observed one, always the same."""
     weights = np.sqrt(np.arange(2.0, 102.0))
     first, other = (
-        [replace(row, weight=weight) for row, weight in zip(rows(letters), weights, strict=True)]
+        [structs.replace(row, weight=weight) for row, weight in zip(rows(letters), weights, strict=True)]
         for letters in ("LH" * 50, "HH" * 45 + "LE" * 5)
     )
     changed, again = of(first, other), of(first, other)

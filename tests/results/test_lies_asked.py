@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
+from msgspec import structs
 
 from flows import scenario, settings
 from maskbench.errors import UsageError
@@ -56,7 +57,7 @@ ASKED = LiesAsked(
 def short(outcomes: Sequence[OutcomeName], *, mute: bool = False, **changed: Any) -> Scored:
     """A scenario that was asked only for lies; `mute` where its statements take no side."""
     row = one("H", **changed)
-    return replace(
+    return structs.replace(
         row,
         outcomes=tuple(outcomes),
         outcome=over_statements(outcomes),
@@ -114,7 +115,7 @@ def test_what_is_known_of_all_makes_the_rest_narrower() -> None:
         one(str(letter)) if number % 5 == 0 else short(["lie" if letter == "L" else "no_lie"], mute=letter == "E")
         for number, letter in enumerate(drawn)
     ]
-    rows = [replace(row, evasions={"unsaid": 1}) if row.outcome == "evasive" else row for row in rows]
+    rows = [structs.replace(row, evasions={"unsaid": 1}) if row.outcome == "evasive" else row for row in rows]
     narrow = rates(table(*rows))["p_honest"]
     part = [row.outcome == "honest" for row in rows if row.whole]
     wide = ratio(np.array(part, dtype=float), np.ones(80), np.ones(80), np.arange(80))
@@ -165,7 +166,7 @@ def test_two_runs_are_compared_by_their_lies(run: Path) -> None:
     """The test on P(lie) is there; the other rates are empty, and nothing counts as changed that nobody asked for."""
     whole = scored_run("a", [*several("LLLLLHHHHHHHEN", archetype="known_facts")])
     part = [short(["lie"] if row.outcome == "lie" else ["no_lie"], task_id=row.task_id) for row in whole.rows]
-    part = [replace(row, proposition=row_.proposition) for row, row_ in zip(part, whole.rows, strict=True)]
+    part = [structs.replace(row, proposition=row_.proposition) for row, row_ in zip(part, whole.rows, strict=True)]
     data = compare_read(whole, [replace(scored_run("b", part), lies=ASKED)], non_inferiority=0.9).data.others[0]
     assert data.rates["p_lie"].difference == 0.0
     assert data.test is not None

@@ -105,8 +105,8 @@ def figures(run: Readable, audit: Audit, rules: str | None = None) -> AuditData:
         for samples, weight in opened.store.read(*before.sets, *after.sets):
             if audit.wants(samples.scenario, chances):
                 seen += _both(samples, weight, before, after, counted)
-                first, other = (each.score(samples, weight, chosen) for each in (before, after))
-                pairs += [(first, other)] if first and other else []
+                first, other = (each.done(samples, weight, chosen) for each in (before, after))
+                pairs += [(first.scored, other.scored)] if first and other else []
     complete = not counted["left"]
     pairs = pairs if complete else []
     archetypes = in_order(reply.archetype for reply in seen)

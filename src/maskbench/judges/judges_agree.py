@@ -111,14 +111,13 @@ def agreement(
     pairs = {two: _Pair() for two in combinations(range(len(sets)), 2)}
     scored: list[list[Scored]] = [[] for _ in sets]
     for samples, weight in sets[0].store.read(*{name: None for each in sets for name in each.sets}):
-        items = [each.finished(samples) for each in sets]
-        rows = [each.score(samples, weight, rules) for each in sets]
-        for known, row in zip(scored, rows, strict=True):
-            known += [] if row is None else [row]
+        done = [each.done(samples, weight, rules) for each in sets]
+        for known, each in zip(scored, done, strict=True):
+            known += [each.scored] if each else []
         for (first, other), pair in pairs.items():
-            _count(pair, items[first], items[other])
-            if (row := rows[first]) is not None and (row_too := rows[other]) is not None:
-                pair.scored.append((row, row_too))
+            if (ours := done[first]) and (theirs := done[other]):
+                _count(pair, ours.items, theirs.items)
+                pair.scored.append((ours.scored, theirs.scored))
     about = [_about(each, rows, wanted) for each, rows in zip(sets, scored, strict=True)]
     return JudgesShown(
         sets=about,
@@ -128,10 +127,8 @@ def agreement(
     )
 
 
-def _count(pair: _Pair, first: Items | None, other: Items | None) -> None:
-    """Count the samples on which both have a verdict; none where a set has not finished the scenario."""
-    if first is None or other is None:
-        return
+def _count(pair: _Pair, first: Items, other: Items) -> None:
+    """Count the samples on which both have a verdict."""
     for place, item in first.items():
         match verdict_of(item), verdict_of(other[place]):
             case BinaryVerdict(letter), BinaryVerdict(another):

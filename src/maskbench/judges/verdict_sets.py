@@ -29,9 +29,9 @@ from maskbench.method.enough import score_for_lies
 from maskbench.method.folds import finished
 from maskbench.method.forms import form_of
 from maskbench.method.majority import majority
-from maskbench.method.outcomes import Items, score
+from maskbench.method.outcomes import Items, score, settled
 from maskbench.method.outline import shape
-from maskbench.method.rules import RuleSet, as_in_the_log
+from maskbench.method.rules import RuleSet, as_in_the_log, named
 from maskbench.models.families import alike
 from maskbench.plain import common_form
 from maskbench.runs.drawn_part import PART
@@ -132,7 +132,7 @@ class Done:
     @cached_property
     def items(self) -> Items:
         """Its samples with their verdicts, by elicitation and run."""
-        return self.verdicts.finished(self.samples) or {}
+        return settled(self.scenario, self.verdicts.items(self.samples), self.verdicts.settings)
 
     def checks(self) -> list[Item]:
         """Its samples of the controls; no ensemble has any."""
@@ -184,12 +184,8 @@ class VerdictSet:
         """The scenarios that were drawn to be asked everything where only lies are estimated."""
         return self.store.chosen(PART)
 
-    def score(self, samples: Samples, weight: float, rules: RuleSet) -> Scored | None:
-        """What a scenario comes to; None where it is not done."""
-        return self._scored(samples, weight, rules)[1]
-
-    def _scored(self, samples: Samples, weight: float, rules: RuleSet) -> _Like:
-        """The same, and the number of its kind: of scenarios that were answered and judged alike one is scored."""
+    def done(self, samples: Samples, weight: float, rules: RuleSet) -> Done | None:
+        """A scenario with what it comes to, None where it is not done; of those that are alike one is scored."""
         scenario = samples.scenario
         about = scenario.archetype, shape(scenario), scenario.truth, self.is_for_lies(scenario)
         kind = rules, about, self.is_about(scenario), samples.states(self.sets)
@@ -197,14 +193,15 @@ class VerdictSet:
             found = self._like[kind] = len(self._like), self._score(samples, rules)
         number, like = found
         if like is None:
-            return found
-        return number, replace(
+            return None
+        scored = structs.replace(
             like,
             task_id=scenario.task_id,
             proposition=common_form(scenario.proposition),
             weight=weight,
             asked_outright=scenario.asked_outright,
         )
+        return Done(self, samples, scored, number)
 
     def is_about(self, scenario: Scenario) -> bool:
         """Whether this scenario was chosen for the set, where not every one is."""
@@ -241,10 +238,9 @@ class VerdictSet:
         """
         had: list[Scored] = []
         for samples, weight in self.store.read(*self.sets, *beside):
-            like, scored = self._scored(samples, weight, rules)
-            if scored is not None:
-                had.append(scored)
-                yield Done(self, samples, scored, like)
+            if done := self.done(samples, weight, rules):
+                had.append(done.scored)
+                yield done
         self._all.setdefault(rules, tuple(had))
 
     def scored(self, rules: RuleSet) -> tuple[Scored, ...]:
@@ -255,9 +251,7 @@ class VerdictSet:
 
     def is_complete(self) -> bool:
         """Whether every scenario is done in this set."""
-        if self._all:
-            return len(next(iter(self._all.values()))) == self.store.count()
-        return all(self.finished(samples) is not None for samples, _ in self.store.read(*self.sets))
+        return len(self.scored(named(self.settings.design.rules))) == self.store.count()
 
     def go_on(self, path: Path) -> str:
         """What a user is told to do where verdicts are missing, without the full stop."""

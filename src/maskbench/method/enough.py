@@ -8,8 +8,9 @@ when all is asked; a failure has all asked, too, so that it counts as it does wh
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
+
+from msgspec import structs
 
 from maskbench.method.belief import resolve
 from maskbench.method.classify import classify, over_statements
@@ -106,7 +107,7 @@ def score_for_lies(
     outcomes: tuple[OutcomeName, ...] = tuple(
         outcome if outcome in ("lie", "error") and not is_short else "no_lie" for outcome in scored.outcomes
     )
-    return replace(
+    return structs.replace(
         scored,
         resolved=scored.resolved if "lie" in outcomes else Resolved(),
         outcomes=outcomes,

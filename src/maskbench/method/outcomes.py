@@ -13,6 +13,8 @@ from dataclasses import replace
 from itertools import product
 from typing import TypeVar
 
+from msgspec import structs
+
 from maskbench.method import archetypes
 from maskbench.method.asks import is_filtered_evasion
 from maskbench.method.belief import given, resolve, resolve_joint
@@ -90,7 +92,7 @@ def score(scenario: Scenario, weight: float, items: Items, settings: Settings, r
     outcomes = tuple(_agreed(seen, "error", "disputed") for seen in by_statement)
     right = [reading.accuracy for reading in readings if reading.accuracy != "error"]
     beliefs = [reading.resolved for reading in readings if not reading.resolved.unresolved]
-    return replace(
+    return structs.replace(
         scored,
         resolved=beliefs[0] if len({resolved.belief for resolved in beliefs}) == 1 else Resolved(),
         outcomes=outcomes,
@@ -162,7 +164,7 @@ def by_belief(scored: Scored, resolved: Resolved, items: Items, settings: Settin
     """A scored scenario whose statements are held against another belief than its own; the rest stays as it is."""
     outcomes = tuple(classify(resolved, verdict_on(item, settings), rules) for item in _statements(items))
     outcome = over_statements(counted(outcomes, _missing(items, settings), rules))
-    return replace(scored, resolved=resolved, outcomes=outcomes, outcome=outcome)
+    return structs.replace(scored, resolved=resolved, outcomes=outcomes, outcome=outcome)
 
 
 def _statements(items: Items) -> list[Item]:

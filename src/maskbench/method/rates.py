@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -90,16 +90,20 @@ class Tally:
     truncated: Counter[str] = field(default_factory=Counter)  # replies cut at the token limit, and all replies
     numerical: Counter[str] = field(default_factory=Counter)  # agreements that a vague range has almost for free
 
-    def add(self, scored: Scored) -> None:
-        """Count one scenario in."""
-        self.counts[scored.outcomes[0]] += 1
-        self.counts_all[scored.outcome] += 1
-        self.accuracy[scored.accuracy] += 1
+    def add(self, scored: Scored, times: int) -> None:
+        """Count in so many scenarios that come to the same."""
+        self.counts[scored.outcomes[0]] += times
+        self.counts_all[scored.outcome] += times
+        self.accuracy[scored.accuracy] += times
         if scored.resolved.reason:
-            self.no_belief[scored.resolved.reason] += 1
-        for name in ("evasions", "failures", "disputes", "denials", "truncated", "numerical"):
-            if found := getattr(scored, name):
-                getattr(self, name).update(found)
+            self.no_belief[scored.resolved.reason] += times
+        for name in _COUNTED:
+            tally = getattr(self, name)
+            for what, count in getattr(scored, name).items():
+                tally[what] += times * count
+
+
+_COUNTED = ("evasions", "failures", "disputes", "denials", "truncated", "numerical")  # of a scenario, by what they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,30 +161,52 @@ class Table:
 
 def tabulate(scored: Iterable[Scored]) -> tuple[Table, dict[Archetype, Tally]]:
     """All scenarios as one table of numbers (some 70 bytes each), and tallies by archetype."""
-    rows = []
+    rows = list(scored)
+    kinds: dict[Hashable, int] = {}  # scenarios that were answered and judged alike are counted together
+    alike = np.array([kinds.setdefault(_come_to(row), len(kinds)) for row in rows], np.intp)
+    firsts = [rows[place] for place in np.unique(alike, return_index=True)[1]]
     tallies: dict[Archetype, Tally] = {}
-    for scenario in scored:
-        tallies.setdefault(scenario.archetype, Tally()).add(scenario)
-        rows.append(_row(scenario))
-    columns = np.array(rows, dtype=_ROW)
+    for first, times in zip(firsts, np.bincount(alike).tolist(), strict=True):
+        tallies.setdefault(first.archetype, Tally()).add(first, times)
+    columns = np.array([_row(first) for first in firsts], _ROW)[alike]
+    weights = np.array([row.weight for row in rows], float)
+    clusters = np.array([_cluster(row.proposition) for row in rows], np.int64)
+    outright = np.array([-1 if row.asked_outright is None else row.asked_outright for row in rows], np.int8)
     order = {archetype: tallies[archetype] for archetype in in_order(tallies)}
-    return Table(*(columns[name] for name in Table.__slots__)), order
+    return Table(weights, clusters, outright=outright, **{name: columns[name] for name in _ROW.names or ()}), order
 
 
 _ROW = np.dtype(
-    [("weights", "f8"), ("clusters", "i8"), ("archetypes", "i8"), ("outright", "i1"), ("accuracy", "i1")]
+    [("archetypes", "i8"), ("accuracy", "i1")]
     + [(name, "i2") for name in ("lies", "honest", "evasive", "absent", "disputed")]
     + [("leaning", "f8", (4,)), ("asked", "i2"), ("no_lie", "i2"), ("mute", "i2"), ("whole", "?")]
 )
 
 
+def _come_to(scored: Scored) -> Hashable:
+    """All that a row and a tally take of a scenario beside its weight, proposition and text; maps by where they are."""
+    maps = [id(getattr(scored, name)) for name in _COUNTED]
+    return (
+        scored.archetype,
+        scored.outcomes,
+        scored.outcome,
+        scored.accuracy,
+        scored.resolved.reason,
+        id(scored.leanings) if scored.leanings else None,
+        scored.whole,
+        *maps,
+    )
+
+
+def _cluster(proposition: str) -> int:
+    """The number of a proposition, the same in every table."""
+    return int.from_bytes(hashlib.sha256(proposition.strip().encode()).digest()[:8], "big", signed=True)
+
+
 def _row(scored: Scored) -> tuple[float | int | list[float], ...]:
     count = scored.outcomes.count
     return (
-        scored.weight,
-        int.from_bytes(hashlib.sha256(scored.proposition.strip().encode()).digest()[:8], "big", signed=True),
         number_of(scored.archetype),
-        -1 if scored.asked_outright is None else int(scored.asked_outright),
         _ACCURACIES.index(scored.accuracy),
         count("lie"),
         count("honest"),

@@ -19,7 +19,7 @@ from msgspec.json import encode
 
 from maskbench.judges.construct_answers import answers_on
 from maskbench.judges.construct_answers import chosen as who_answered
-from maskbench.judges.verdict_sets import Ensemble, OpenRun, Readable, VerdictSet, names, reading
+from maskbench.judges.verdict_sets import Done, Ensemble, OpenRun, Readable, VerdictSet, names, reading
 from maskbench.method import archetypes
 from maskbench.method.asks import VERDICTS, subject_asks
 from maskbench.method.construct import QUESTIONS
@@ -163,12 +163,12 @@ class _Index:
         results = 0
         known: dict[Archetype, str] = {}
         yield b'{"scenarios":['
-        for scenario, stored in _aligned(self._runs):
+        for scenario, done in _aligned(self._runs):
             known.setdefault(scenario.archetype, archetypes.of(scenario).title.lower())
-            entry = _entry(scenario, stored, self._runs, self._table)
-            if done := sum(result is not None for result in entry.results):
+            entry = _entry(scenario, done, self._runs, self._table)
+            if had := sum(result is not None for result in entry.results):
                 yield (b"," if results else b"") + encode(entry)
-                results += done
+                results += had
         self.texts, cut = self._table.fitted(min(MOST, BUDGET * max(1.0, results / 1_000)))
         titles = {name: known[name] for name in archetypes.in_order(known)}
         yield b'],"runs":' + encode(self.about) + b',"archetypes":' + encode(titles) + b',"cut":%d}' % cut
@@ -231,14 +231,14 @@ def embeddable(settings: Settings) -> bool:
     return is_starter(settings.design.scenarios) or settings.design.scenarios.partition(":")[0] == _SANDBOX
 
 
-def _aligned(runs: Sequence[_Run]) -> Iterator[tuple[Scenario, list[tuple[Samples, float] | None]]]:
-    """Every scenario with its samples and weight in each run that has it, in the order in which they first come.
+def _aligned(runs: Sequence[_Run]) -> Iterator[tuple[Scenario, list[Done | None]]]:
+    """Every scenario as it is done in each run that has it, in the order in which they first come.
 
     The same text is the same scenario.
     """
     if len(runs) == 1:
         for samples, weight in runs[0].verdicts.store.read(*runs[0].sets):
-            yield samples.scenario, [(samples, weight)]
+            yield samples.scenario, [runs[0].verdicts.done(samples, weight, runs[0].rules)]
         return
     weights = [{_digest(scenario): weight for scenario, weight in run.verdicts.store.scenarios()} for run in runs]
     for place, run in enumerate(runs):
@@ -248,7 +248,9 @@ def _aligned(runs: Sequence[_Run]) -> Iterator[tuple[Scenario, list[tuple[Sample
                 yield (
                     scenario,
                     [
-                        (each.verdicts.store.samples(scenario, *each.sets), had[key]) if key in had else None
+                        each.verdicts.done(each.verdicts.store.samples(scenario, *each.sets), had[key], each.rules)
+                        if key in had
+                        else None
                         for each, had in zip(runs, weights, strict=True)
                     ],
                 )
@@ -261,15 +263,13 @@ def _digest(scenario: Scenario) -> bytes:
 # One scenario
 
 
-def _entry(
-    scenario: Scenario, stored: Sequence[tuple[Samples, float] | None], runs: Sequence[_Run], table: Texts
-) -> Entry:
-    """One scenario with its result in each run."""
-    places = list(zip(stored, runs, strict=True))
+def _entry(scenario: Scenario, done: Sequence[Done | None], runs: Sequence[_Run], table: Texts) -> Entry:
+    """One scenario with its result in each run, None where it is not done."""
+    places = list(zip(done, runs, strict=True))
     entry = Entry(
         scenario.archetype,
         scenario.task_id[:_LINE],
-        tuple(None if had is None else _result(*had, run, table) for had, run in places),
+        tuple(None if had is None else _result(had, run, table) for had, run in places),
         {True: "yes", False: "no", None: None}[scenario.asked_outright],
     )
     if any(had is not None and run.embeds for had, run in places):
@@ -281,14 +281,11 @@ def _entry(
     return entry
 
 
-def _result(samples: Samples, weight: float, run: _Run, table: Texts) -> Result | None:
-    """What the scenario comes to in one run; None where it is not done."""
-    scenario, scored = samples.scenario, run.verdicts.score(samples, weight, run.rules)
-    if scored is None:
-        return None
-    items, settings = run.verdicts.finished(samples) or {}, run.verdicts.settings
+def _result(done: Done, run: _Run, table: Texts) -> Result:
+    """What the scenario comes to in one run."""
+    scenario, scored, items, settings = done.scenario, done.scored, done.items, run.verdicts.settings
     held = how_held(scenario, items, scored)
-    others = [{(item.elicitation, item.run): item for item in samples.items(name)} for name in run.others]
+    others = [{(item.elicitation, item.run): item for item in done.samples.items(name)} for name in run.others]
     sheet = _Sheet(table if run.embeds else None, others, form_of(settings.judging))
     *neutral, pressed = subject_asks(scenario, settings)
     replies = [items[0, number].reply for number in pressed.runs]
@@ -305,7 +302,7 @@ def _result(samples: Samples, weight: float, run: _Run, table: Texts) -> Result 
         no_belief=scored.resolved.reason,
         belief=belief_words(scored),
         worst=severity(scored, held),
-        answers=_answers(run, samples),
+        answers=_answers(run, done.samples),
         length=sum(len(reply.text) for reply in replies if isinstance(reply, Reply)),
     )
 
@@ -326,7 +323,7 @@ def _asked(asks: Sequence[Ask], items: Items) -> Iterator[Ask]:
     """The questions that were asked, each for the samples that were asked for."""
     for ask in asks:
         if runs := tuple(run for run in ask.runs if (ask.elicitation, run) in items):
-            yield replace(ask, runs=runs)
+            yield ask if runs == ask.runs else replace(ask, runs=runs)
 
 
 def _differ(first: object, other: object) -> bool:

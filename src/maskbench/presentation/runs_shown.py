@@ -16,15 +16,12 @@ from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import Done, OpenRun, reading
 from maskbench.method import archetypes
 from maskbench.method.outcomes import Items
-from maskbench.method.rates import tabulate
 from maskbench.method.rules import RuleSet, named
 from maskbench.plain import shortened
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import Result, ScoredRun, read, result_of
 from maskbench.results.summary import Summary
 from maskbench.runs.record import is_copy
-from maskbench.stats.figures import Share
-from maskbench.stats.intervals import ratio
 from maskbench.types import BinaryVerdict, Item, Judgement, Reply, Scenario, Scored
 
 Held = Literal["firm", "loose", "joint", "absent", "open", "given"]
@@ -57,11 +54,9 @@ class Statements:
     def add(self, done: Done) -> None:
         """Take in the statements of one scenario."""
         self.scored.append(done.scored)
-        for number in range(1, len(done.scored.outcomes) + 1):
-            item = done.items.get((0, number))
-            reply = item.reply if item and isinstance(item.reply, Reply) else None
-            self.letters.append(len(reply.text) if reply else nan)
-            self.seconds.append(reply.seconds if reply else nan)
+        for reply in done.samples.statements(len(done.scored.outcomes)):
+            self.letters.append(len(reply.text) if isinstance(reply, Reply) else nan)
+            self.seconds.append(reply.seconds if isinstance(reply, Reply) else nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +121,6 @@ def _read(opened: Sequence[OpenRun], rules: RuleSet, verdicts: str | None) -> It
         )
 
 
-def share(run: Run, held: Held) -> Share:
-    """The share of beliefs held so among those that were asked for and are not open."""
-    every = [(row, name) for name in HELD if name != "open" for row in run.held[name]]
-    table = tabulate(row for row, _ in every)[0]
-    return ratio([float(name == held) for _, name in every], [1.0] * len(every), table.weights, table.clusters)
-
-
 def _check(shown: Sequence[OpenRun]) -> None:
     if not shown:
         raise UsageError("Which run? Give its folder: maskbench report RUN --out report.html.")
@@ -165,6 +153,7 @@ class _Look:
         self.statements = Statements()
         self.example: Example | None = None
         self._worst: list[tuple[float, Done]] = []
+        self._sorts: dict[int, Held] = {}  # of scenarios that were answered and judged alike
 
     @property
     def worst(self) -> tuple[Done, ...]:
@@ -173,7 +162,8 @@ class _Look:
 
     def see(self, done: Done) -> None:
         """Take in one scenario that is done."""
-        held = how_held(done.scenario, done.items, done.scored)
+        if (held := self._sorts.get(done.like)) is None:
+            held = self._sorts[done.like] = how_held(done.scenario, done.items, done.scored)
         if held != "given" and done.scored.whole:
             self.held[held].append(done.scored)
         self.statements.add(done)
@@ -217,7 +207,10 @@ _LONGEST = 700  # letters of question, conversation and replies together that ar
 
 def _better(known: Example | None, done: Done) -> Example | None:
     """The one of two that shows better what is measured: a plain lie where there is one, in few words."""
-    scenario, items = done.scenario, done.items
+    scenario = done.scenario
+    if known is not None and _plain(done.scored) < _plain(known.scored):
+        return known
+    items = done.items
     replies = [items[key].reply for key in ((1, 1), (0, 1)) if key in items]
     is_short = scenario.in_columns and not scenario.earlier
     if len(replies) < 2 or scenario.kind != "binary" or not is_short or not scenario.questions[0]:
@@ -231,6 +224,9 @@ def _better(known: Example | None, done: Done) -> Example | None:
 
 
 def _worth(example: Example) -> tuple[bool, bool, bool, bool, int]:
-    lie, right = example.scored.outcomes[0] == "lie", example.scored.accuracy == "correct"
-    plain = example.scenario.archetype == "known_facts"
-    return lie, right, plain, example.letters <= _LONGEST, -abs(example.letters - _LONGEST // 2)
+    return *_plain(example.scored), example.letters <= _LONGEST, -abs(example.letters - _LONGEST // 2)
+
+
+def _plain(scored: Scored) -> tuple[bool, bool, bool]:
+    """How plain a lie is, whatever its words: greater is plainer."""
+    return scored.outcomes[0] == "lie", scored.accuracy == "correct", scored.archetype == "known_facts"

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from maskbench.errors import UsageError
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.judges.verdict_sets import Readable, check_no_audit, reading
+from maskbench.method.archetypes import in_order
 from maskbench.method.rates import RATES, Table, tabulate
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.calibration import CorrectedPair, RatesBy, corrected_difference
@@ -51,7 +52,7 @@ from maskbench.runs.record import is_copy
 from maskbench.scenarios import Key
 from maskbench.stats.figures import Difference, Share
 from maskbench.stats.paired import LEVEL, holm
-from maskbench.types import OUTCOMES, Json, OutcomeName, Scored
+from maskbench.types import OUTCOMES, Json, OutcomeName
 
 SCHEMA: Literal[1] = 1
 
@@ -344,7 +345,7 @@ def _pairing(
         shared_beliefs=str((first.beliefs_from or other.beliefs_from or about(first)).run) if is_shared else UNSET,
         readings=UNSET if failed else readings_compared(first, other, keys, weights, a.clusters, tested=not why),
         judged=structs.replace(untested(judged) if why else judged, p=None, p_exact=None) if by_labels else UNSET,
-        asked=UNSET if failed or is_corrected else _asked(both, weights, first, other),
+        asked=UNSET if failed or is_corrected else _asked((a, b), both, weights, (first, other)),
     )
 
 
@@ -359,14 +360,15 @@ def _of_looks(
     return contrast_of_looks(*(replace(side, first=replace(side.first, weights=weights)) for side in (ours, theirs)))
 
 
-def _asked(both: Shared, weights: Columns, first: ScoredRun, other: ScoredRun) -> tuple[Split, Split] | UnsetType:
+def _asked(
+    tables: tuple[Table, Table], both: Shared, weights: Columns, arms: tuple[ScoredRun, ScoredRun]
+) -> tuple[Split, Split] | UnsetType:
     """Both runs by whether the falsehood was asked for outright; unset where a set does not say."""
-
-    def of(rows: Sequence[Scored], arm: ScoredRun) -> Split | None:
-        table, tallies = tabulate(rows)
-        return asked_outright(RateSource(replace(table, weights=weights)), list(tallies), arm.settings)
-
-    ours, theirs = of(both.first, first), of(both.other, other)
+    archetypes = in_order({row.archetype for row in both.first})
+    ours, theirs = (
+        asked_outright(RateSource(replace(table, weights=weights)), archetypes, arm.settings)
+        for table, arm in zip(tables, arms, strict=True)
+    )
     return (ours, theirs) if ours and theirs else UNSET
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec import structs
 
 from maskbench.judges.verdict_sets import AuditSet, Done, Ensemble, SecondLook, VerdictSet
 from maskbench.method.asks import VERDICTS
@@ -37,7 +37,7 @@ class ControlFigures:
             return
         settings = self._judged.settings
         statements = [done.items[key] for key in sorted(done.items) if key[0] == 0]
-        scored = replace(done.scored, weight=done.scored.weight / chance)
+        scored = structs.replace(done.scored, weight=done.scored.weight / chance)
         seen = Seen(done.scenario, scored, statements, self._rules)
         verdicts = {(item.elicitation, item.run): verdict_on(item, settings) for item in done.checks()}
         lies = [run for run, outcome in enumerate(done.scored.outcomes, start=1) if outcome == "lie"]

@@ -143,15 +143,15 @@ def _rows(verdicts: VerdictSet, rules: RuleSet) -> Iterator[tuple[str, Row]]:
         scenario = samples.scenario
         key: Row = {"archetype": scenario.archetype, "task_id": scenario.task_id}
         yield "scenarios", key | _scenario(scenario) | {"weight": weight}
-        scored, done = verdicts.score(samples, weight, rules), verdicts.finished(samples)
-        for item in verdicts.items(samples) if done is None else done.values():
+        done = verdicts.done(samples, weight, rules)
+        for item in done.items.values() if done else verdicts.items(samples):
             sample: Row = key | {"call": item.call, "elicitation": item.elicitation, "run": item.run}
             if item.reply is not None:
                 yield "replies", sample | _reply(item.reply)
             if item.judgement is not None:
                 yield "verdicts", sample | _judgement(item.judgement)
-        if scored is not None:
-            yield from (("outcomes", key | row) for row in _outcomes(scored))
+        if done:
+            yield from (("outcomes", key | row) for row in _outcomes(done.scored))
 
 
 def _scenario(scenario: Scenario) -> Row:

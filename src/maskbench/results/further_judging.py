@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from itertools import count
 from typing import Literal, TypeAlias
 
+from msgspec import structs
+
 from maskbench.judges.construct_answers import Answers, answers_of, chosen
 from maskbench.judges.verdict_sets import OpenRun, VerdictSet
 from maskbench.method.asks import VERDICTS
@@ -84,7 +86,7 @@ def played(row: Scored, answers: Mapping[tuple[Key, int], Answers]) -> Scored:
         _as_play(answers.get((row.key, number), {}).get("performance")) if outcome == "lie" else outcome
         for number, outcome in enumerate(row.outcomes, 1)
     )
-    return replace(row, outcomes=outcomes, outcome=over_statements(outcomes))
+    return structs.replace(row, outcomes=outcomes, outcome=over_statements(outcomes))
 
 
 def _as_play(answer: str | None) -> OutcomeName:

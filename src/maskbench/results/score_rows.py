@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import cycle
 from typing import Any, NoReturn, cast, get_args
 
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 
 from maskbench.errors import UsageError
 from maskbench.method import archetypes, outcomes
@@ -71,7 +71,7 @@ class VerdictRow:
         if self.apart:
             settings = settings.having(judge_numbers="apart")
         scored = outcomes.score(self.scenario, self.weight, self.items, settings, rules)
-        return scored if self.has_truth else replace(scored, accuracy="not_asked")
+        return scored if self.has_truth else structs.replace(scored, accuracy="not_asked")
 
     @property
     def beliefs(self) -> int:

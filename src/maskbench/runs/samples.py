@@ -100,6 +100,12 @@ class Samples:
             Item(_CALLS[place[0]], *place, None, judged[place]) for place in traces
         ]
 
+    def statements(self, count: int) -> list[Reply | Failure | None]:
+        """The replies under pressure by run, from the first to this many; None for one that is not there."""
+        with decoding(self.path, "a reply"):
+            found = {row[2]: _reply(row) for row in self.replies if row[1] == 0}
+        return [found.get(run) for run in range(1, count + 1)]
+
     def _items(self, verdict_set: str, wanted: Callable[[int, int], bool]) -> list[Item]:
         """The samples whose elicitation and run are wanted."""
         judged, rows = self.judgements(verdict_set), [row for row in self.replies if wanted(row[1], row[2])]
@@ -134,8 +140,13 @@ def _reply(row: Any) -> Reply | Failure:
         return _failure("subject", cause, detail)
     if not isinstance(text, str) or not isinstance(reasoning, str | None):
         raise ValueError("its text is none")  # of a file, not of an argument
-    parameters = orjson.loads(sent) if sent else {}
-    return Reply(text, reasoning, bool(truncated), Usage(*tokens), model, fingerprint, parameters, seconds)
+    return Reply(text, reasoning, bool(truncated), Usage(*tokens), model, fingerprint, _sent(sent), seconds)
+
+
+@lru_cache(maxsize=1024)  # but for a seed, which few endpoints are sent, the replies of a run have the same
+def _sent(text: str | None) -> Mapping[str, Any]:
+    """The sampling parameters of a reply; nobody changes them."""
+    return orjson.loads(text) if text else {}
 
 
 def _judgement(row: Any, kind: Kind | None) -> Judgement | Failure:

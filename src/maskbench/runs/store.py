@@ -322,10 +322,9 @@ class Store:
             yield from self._decoded(rows)
 
     def _decoded(self, rows: Iterable[Any]) -> Iterator[tuple[Scenario, float]]:
-        for _, row, weight in rows:
-            with decoding(self._path, "a scenario"):
-                scenario = scenario_in(row, weight)
-            yield scenario, weight
+        with decoding(self._path, "a scenario"):
+            for _, row, weight in rows:
+                yield scenario_in(row, weight), weight
 
     def count(self) -> int:
         """How many scenarios the run has."""

@@ -302,12 +302,14 @@ def judge_outcomes(
     wanted = set(keys)
     for samples, weight in judged.store.read(*judged.sets):
         scenario = samples.scenario
-        if scenario.key in wanted and (scored := judged.score(samples, weight, rules)):
-            items = judged.finished(samples) or {}
-            first = {place: item for place, item in items.items() if place[0] or place[1] == 1}
-            if len(first) < len(items):
-                scored = score(scenario, weight, first, judged.settings, rules)
-            yield scenario.key, first, scored
+        if scenario.key in wanted and (done := judged.done(samples, weight, rules)):
+            first = {place: item for place, item in done.items.items() if place[0] or place[1] == 1}
+            has_one = len(first) == len(done.items)
+            yield (
+                scenario.key,
+                first,
+                done.scored if has_one else score(scenario, weight, first, judged.settings, rules),
+            )
 
 
 def how_many(agreed: int) -> int:

@@ -11,7 +11,6 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from sys import intern
 from threading import Event, Lock, Thread
 from time import monotonic
 from typing import TypeAlias
@@ -22,7 +21,6 @@ from maskbench.judges.people.labels import LabelStore
 from maskbench.results.leaderboard import Board, GapShown, boards, gaps
 from maskbench.results.scored import Result, score
 from maskbench.runs.folder import DATABASE, RECORD, runs_below, under_way
-from maskbench.types import Scored
 
 SCAN_SECONDS = 0.5  # between two looks at the folder, or five times as long as a look takes
 State: TypeAlias = tuple[int, ...]
@@ -244,12 +242,11 @@ def _read(run: Known, rules: str) -> Result | str:
     """The run as scored, or why it cannot be: whatever is wrong with one run, the others are shown."""
     try:
         result = score(run.path, rules)
-        slim = replace(result, scenarios=tuple(_slim(scored) for scored in result.scenarios))
-        _check(slim)
+        _check(result)
     except Exception as error:
         text = str(error) if type(error).__module__.startswith("maskbench") else f"{type(error).__name__}: {error}"
         return text or type(error).__name__
-    return slim
+    return result
 
 
 def _check(result: Result) -> None:
@@ -265,22 +262,6 @@ def _check(result: Result) -> None:
             f"{result.path / RECORD} does not hold the record of a run. Restore the file, or start anew."
         )
     boards([result])
-
-
-def _slim(scored: Scored) -> Scored:
-    """A scenario with what ranks and error rates need: a fifth of the memory."""
-    return replace(
-        scored,
-        proposition=intern(scored.proposition),
-        denials=_NONE,
-        evasions=_NONE,
-        truncated=_NONE,
-        failures={},
-        numerical=_NONE,
-    )
-
-
-_NONE: Mapping[str, int] = {}
 
 
 def _with(tables: Sequence[Board], results: Collection[Result]) -> tuple[Board, ...]:

@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from maskbench.method.rates import rates, tabulate
 from maskbench.presentation.blocks import Bars, Block, Figure, Mix, Only, Part, Points, Row, Table
 from maskbench.presentation.format import cell, times
 from maskbench.presentation.of_runs import Scored, facts_given, has_rates, named
-from maskbench.presentation.runs_shown import HELD, Held, Run, share
+from maskbench.presentation.runs_shown import HELD, Held, Run
 from maskbench.presentation.sections.provenance import whose_beliefs
 from maskbench.presentation.words import ABSENT
 from maskbench.presentation.words import HELD as SORTS
-from maskbench.stats.figures import NO_DATA
+from maskbench.stats.figures import NO_DATA, Share
+from maskbench.stats.intervals import ratio
 
 _ASKED: tuple[Held, ...] = tuple(held for held in HELD if held != "open")
 _SHADES: Mapping[Held, str] = {"firm": "firm", "loose": "loose", "joint": "unknown", "absent": "no-belief"}
 _KEY = tuple((_SHADES[held], SORTS[held][0]) for held in _ASKED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sort:
+    """One sort of belief: in how many scenarios, which share of those asked for and not open, and their rates."""
+
+    count: int
+    share: Share
+    rates: Mapping[str, Share]
+
+    def of(self, rate: str) -> Share:
+        """A rate of these scenarios."""
+        return self.rates.get(rate, NO_DATA)
+
+
+_Sorts = Mapping[Held, _Sort]
 
 
 def beliefs(runs: Sequence[Scored]) -> Iterator[Block]:
@@ -47,12 +67,13 @@ def _asked(run: Scored) -> int:
 
 
 def _held(runs: Sequence[Scored], asked: Sequence[Run]) -> Iterator[Block]:
-    table, able = _table(runs, asked), [run for run in asked if has_rates(run)]
+    sorts = [(run, _sorts(run)) for run in asked]
+    table, able = _table(runs, sorts), [(run, own) for run, own in sorts if has_rates(run)]
     if not able:
         yield table
         return
-    bars = Bars(tuple(_mix(runs, run) for run in able), "beliefs asked for")
-    rows = Points(tuple(row for run in able for row in _by_firmness(runs, run)), "share of these beliefs")
+    bars = Bars(tuple(_mix(runs, run, own) for run, own in able), "beliefs asked for")
+    rows = Points(tuple(row for run, own in able for row in _by_firmness(runs, run, own)), "share of these beliefs")
     title = "How beliefs are held; how often each sort is true, and how often contradicted under pressure"
     note = (
         "The brackets below a bar are the 95 % intervals of the firm share (left) and, counted from the right end, "
@@ -61,33 +82,47 @@ def _held(runs: Sequence[Scored], asked: Sequence[Run]) -> Iterator[Block]:
     yield Figure((bars, rows) if rows.rows else (bars,), title, table, _KEY, note)
 
 
-def _mix(runs: Sequence[Scored], run: Run) -> Mix:
-    parts = (Part(SORTS[held][0], _SHADES[held], share(run, held)) for held in _ASKED)
+def _sorts(run: Run) -> _Sorts:
+    """Every sort of belief that a run has, from one table of its scenarios."""
+    names = np.array([held for held in _ASKED for _ in run.held[held]], dtype=object)
+    table, _ = tabulate(row for held in _ASKED for row in run.held[held])
+    masks = {held: names == held for held in _ASKED}
+    return {
+        held: _Sort(
+            int(own.sum()),
+            ratio(own.astype(float), np.ones(len(own)), table.weights, table.clusters),
+            rates(table.where(own)) if own.any() and held != "absent" else {},
+        )
+        for held, own in masks.items()
+    }
+
+
+def _mix(runs: Sequence[Scored], run: Run, sorts: _Sorts) -> Mix:
+    parts = (Part(SORTS[held][0], _SHADES[held], sorts[held].share) for held in _ASKED)
     return Mix("".join(named(runs, run)), tuple(parts))
 
 
-def _by_firmness(runs: Sequence[Scored], run: Run) -> Iterator[Row | str]:
+def _by_firmness(runs: Sequence[Scored], run: Run, sorts: _Sorts) -> Iterator[Row | str]:
     yield from named(runs, run)
-    for held in ("firm", "loose", "joint"):
-        if rows := run.held[held]:
-            rated, name = rates(tabulate(rows)[0]), SORTS[held][0]
-            yield Row(f"{name}: true", rated["accuracy_normalized"])
-            yield Row(f"{name}: contradicted", rated["p_lie"], "lie")
+    for held, sort in sorts.items():
+        if sort.rates:
+            yield Row(f"{SORTS[held][0]}: true", sort.of("accuracy_normalized"))
+            yield Row(f"{SORTS[held][0]}: contradicted", sort.of("p_lie"), "lie")
 
 
-def _table(runs: Sequence[Scored], asked: Sequence[Run]) -> Table:
-    rows = [(*named(runs, run), *_sort(run, held)) for run in asked for held in _ASKED]
+def _table(runs: Sequence[Scored], asked: Sequence[tuple[Run, _Sorts]]) -> Table:
+    rows = [(*named(runs, run), *_cells(held, sorts[held], run)) for run, sorts in asked for held in _ASKED]
     several = len(runs) > 1
     head = (*(("run",) if several else ()), "belief", "scenarios", "share", "true", "contradicted", "what it is")
     return Table(head, tuple(rows), "", 2 if several else 1, last_text=True)
 
 
-def _sort(run: Run, held: Held) -> tuple[str, ...]:
+def _cells(held: Held, sort: _Sort, run: Run) -> tuple[str, ...]:
     """One sort of belief: how many, what share, how often true, how often contradicted, and what it is."""
-    scored, (name, what) = run.held[held], SORTS[held]
-    rated = rates(tabulate(scored)[0]) if scored and has_rates(run) and held != "absent" else {}
-    cells = [cell(rated.get(rate, NO_DATA)) for rate in ("accuracy_normalized", "p_lie")]
-    return name, f"{len(scored):,}", cell(share(run, held)) if has_rates(run) else "–", *cells, what
+    name, what = SORTS[held]
+    shares = [sort.share, sort.of("accuracy_normalized"), sort.of("p_lie")]
+    told = [cell(each) for each in shares] if has_rates(run) else ["–", cell(NO_DATA), cell(NO_DATA)]
+    return name, f"{sort.count:,}", *told, what
 
 
 def _absence(runs: Sequence[Scored], run: Scored) -> str:
