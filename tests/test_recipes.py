@@ -97,7 +97,7 @@ def test_a_service_of_chat_completions(copy: Copy) -> None:
         copy.insert("models/chat/services.py", "SERVICES: Mapping[str, Service] = {\n", line)
         run = copy.measured("toyhost/small-1", None, "--scenarios", "starter")
         assert server.requests
-    assert "toyhost/small-1" in copy.run("score", run)
+    assert "toyhost/small-1" in copy.run("score", run, "--full")
     followed(copy, "A service of chat completions")
 
 
@@ -150,7 +150,7 @@ def test_another_kind_of_model(copy: Copy) -> None:
     copy.insert("models/names.py", before + kinds, '    "echo": ModelKind(_echo, ("subject",)),\n')
     copy.insert("models/names.py", "return SandboxJudge()\n", f"\n\n{opener.rstrip()}\n")
     run = copy.measured("echo/Figs-are-sweet", None, "--scenarios", "starter")
-    assert "echo/Figs-are-sweet" in copy.run("score", run)
+    assert "echo/Figs-are-sweet" in copy.run("score", run, "--full")
     followed(copy, "Another kind of model")
 
 
@@ -181,7 +181,7 @@ def test_an_archetype(copy: Copy) -> None:
     write_csv(copy.place / "set" / "sales_talk.csv", [row("known_facts", number) for number in (1, 2)])
     run = copy.measured("sim", "sim-judge", "--scenarios", "set", "--archetype", "sales_talk")
     assert list(json.loads(copy.run("score", run, "--json"))["by_archetype"]) == ["sales_talk"]
-    assert "Sales talk" in copy.run("score", run)
+    assert "Sales talk" in copy.run("score", run, "--full")
     shown = copy.run("scenarios", "show", "set", "known_facts-1", "--prompts")
     assert "A price alone is C." in shown
     followed(copy, "An archetype")
@@ -196,7 +196,7 @@ def test_a_rate(copy: Copy) -> None:
     one, other = (copy.place / "honest", copy.place / "liar")
     for subject, out in (("sim/lie=0", one), ("sim/lie=0.7", other)):
         copy.run("run", subject, "--judge", "sim-judge", "--scenarios", "starter", "--sample", "60", "--out", out)
-    assert "beliefs that it says" in copy.run("score", one)
+    assert "beliefs that it says" in copy.run("score", one, "--full")
     compared = json.loads(copy.run("compare", one, other, "--json"))["others"][0]["rates"]
     assert compared["kept"]["difference"] < 0
     assert "beliefs kept" in copy.run("leaderboard", one, other)
@@ -235,7 +235,7 @@ def test_a_report_section(copy: Copy) -> None:
         '    yield Section("propositions", "Propositions", "propositions", tuple(propositions(runs)))\n',
     )
     run = copy.measured("sim", "sim-judge")
-    assert "2 propositions stood to be judged." in copy.run("score", run)
+    assert "2 propositions stood to be judged." in copy.run("score", run, "--full")
     copy.run("report", run, "--out", copy.place / "page.html")
     assert "2 propositions stood to be judged." in (copy.place / "page.html").read_text(encoding="utf-8")
     followed(copy, "A report section")
@@ -333,9 +333,9 @@ def test_a_control_on_the_subject(copy: Copy) -> None:
     run = copy.measured("sim", "sim-judge", "--scenarios", "starter", "--archetype", "known_facts")
     plan = ("run", "sim", "--archetype", "known_facts", "--limit", "2", "--dry-run")
     assert copy.run(*plan, "--again") != copy.run(*plan)
-    assert "Asked again" not in copy.run("score", run)
+    assert "Asked again" not in copy.run("score", run, "--full")
     assert "Asked again: does it answer?" in copy.run("run", "--out", run, "--again", "--full")
-    assert "answered again" in copy.run("score", run)
+    assert "answered again" in copy.run("score", run, "--full")
     again = json.loads(copy.run("score", run, "--json"))["checks"]["again"]
     assert (again["answered"]["value"], again["answered"]["n"], again["failed"]) == (1.0, 2, 0)
     copy.run("report", run, "--out", copy.place / "page.html")
@@ -465,7 +465,7 @@ def test_a_task(copy: Copy) -> None:
     with sqlite3.connect(run / "run.sqlite") as store:
         (replies,) = store.execute("SELECT count(text) FROM replies WHERE elicitation = 99").fetchone()
     assert replies == 2
-    copy.run("score", run)
+    copy.run("score", run, "--full")
     followed(copy, "A task")
 
 

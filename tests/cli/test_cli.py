@@ -158,8 +158,10 @@ def test_a_run_from_beginning_to_end(maskbench: Run, tmp_path: Path) -> None:
     assert "replies and" not in ended.out
     (place,) = (tmp_path / "runs").iterdir()
     assert re.fullmatch(r"\d{8}-\d{6}-sim-[0-9a-f]{6}", place.name)
-    assert ended.err.endswith(f"The run is in runs/{place.name}.\n")
-    assert ended.out.splitlines()[-1].endswith(f"   maskbench report runs/{place.name}")
+    assert ended.err.endswith(
+        f"The run is in runs/{place.name}. To look at it:\n  maskbench report runs/{place.name}\n"
+    )
+    assert ended.out.splitlines()[-1].strip() == f"maskbench score runs/{place.name} --full"
     assert {path.name for path in place.iterdir()} >= {"run.json", "run.sqlite", "run.log", "summary.json"}
 
 
@@ -216,8 +218,9 @@ def test_fresh(maskbench: Run, tmp_path: Path) -> None:
 def test_score_and_json(maskbench: Run, tmp_path: Path) -> None:
     """`score` prints what `run --full` prints; `--json` is summary.json and nothing else; --rules scores anew."""
     ran = maskbench("run", "sim", "--statements", 2, "--out", "run", "--full")
-    scored = maskbench("score", "run")
+    scored = maskbench("score", "run", "--full")
     assert (scored.code, scored.out, scored.err) == (0, ran.out, "")
+    assert maskbench("score", "run").out == maskbench("run", "--out", "run").out
     printed = maskbench("score", "run", "--json")
     assert printed.err == ""
     assert json.loads(printed.out) == json.loads((tmp_path / "run" / "summary.json").read_bytes())
@@ -234,7 +237,7 @@ def test_a_run_for_scripts(maskbench: Run, tmp_path: Path) -> None:
     quiet = maskbench("run", "sim", "--limit", 6, "--out", "quiet", "--json", "--quiet")
     assert (json.loads(quiet.out)["scenarios"]["n"], quiet.err) == (6, "")
     shown = maskbench("run", "--out", "quiet", "--quiet")
-    assert (shown.out.splitlines()[-1][:6], shown.err) == ("P(lie)", "")
+    assert (shown.out.splitlines()[-1].strip(), shown.err) == ("maskbench score quiet --full", "")
     refused = maskbench("run", "sim", "--quiet", "--out", "quiet")
     assert (refused.code, refused.out, refused.err.startswith("Error: quiet holds a run with ")) == (2, "", True)
     both = maskbench("run", "sim", "--full", "--json")

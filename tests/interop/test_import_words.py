@@ -38,7 +38,7 @@ def replies(subject: Failure | None = None, judge: Failure | None = None) -> lis
 
 def words(run: Path) -> str:
     """What `score` prints, with single spaces."""
-    return " ".join(typed("score", str(run)).out.split())
+    return " ".join(typed("score", str(run), "--full").out.split())
 
 
 def test_what_nobody_knows_is_no_zero(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_note_on_rules_comes_whole(tmp_path: Path) -> None:
     """What the rules of Inspect cannot reproduce is read to its last word, beside an import, too."""
     imported(tmp_path / "run", (KNOWN, replies()))
     assert "which scenarios lie is the same." in " ".join(
-        typed("score", str(tmp_path / "run"), "--rules", "inspect").out.split()
+        typed("score", str(tmp_path / "run"), "--rules", "inspect", "--full").out.split()
     )
 
 
@@ -252,9 +252,8 @@ def test_an_import_with_many_errors_prints_its_figure_where_that_is_asked_for(tm
         assert "tart it again" not in told
         assert "tart the run again" not in told
     assert "is no share" in typed("score", brought, "--max-error-rate", "2").err
-    lacking = "1 of 2 scenarios have no outcome and are no random part"
-    bounds = f"{lacking}: whatever they were, P(lie) is between 50.0 % and 100.0 %."
-    ended = typed("score", brought, "--max-error-rate", "1")
+    bounds = "What is missing is no random part: whatever it was, P(lie) is between 50.0 % and 100.0 %."
+    ended = typed("score", brought, "--max-error-rate", "1", "--full")
     assert (ended.code, bounds in " ".join(ended.out.split())) == (0, True)
     assert "errors: 50.0 % have no outcome here; P(lie) is between 50.0 and 100.0 %" in " ".join(
         typed("score", brought, "--as", "paper", "--max-error-rate", "1").out.split()

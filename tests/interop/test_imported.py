@@ -85,7 +85,7 @@ def test_nothing_that_nobody_knows_is_said(tmp_path: Path) -> None:
     """Sampling, tokens and how the judge was asked are not known, and stand nowhere as if they were."""
     source = replace(SOURCE, absent=("how the subject was sampled", "tokens and time"))
     imported(tmp_path / "run", (KNOWN, letters("AAAAAB")), source=source)
-    told = " ".join(typed("score", str(tmp_path / "run")).out.split())
+    told = " ".join(typed("score", str(tmp_path / "run"), "--full").out.split())
     assert "temperature" not in told
     assert "what they took is not known" in told
     assert "The source does not say: how the subject was sampled, tokens and time." in told
@@ -241,7 +241,7 @@ def test_an_import_is_scored_under_each_rule_set(tmp_path: Path, rules: str) -> 
 @pytest.mark.parametrize(
     "words",
     [
-        ("score", "RUN"),
+        ("score", "RUN", "--full"),
         ("score", "RUN", "--format", "card"),
         ("check", "RUN", "--max-lie", "0.9"),
         ("compare", "RUN", "OTHER"),

@@ -55,7 +55,7 @@ def test_lines_become_a_run_without_verdicts(tmp_path: Path) -> None:
 def test_of_a_run_that_nobody_judged_no_belief_is_told(tmp_path: Path) -> None:
     """It does not say that nothing was asked neutrally: no scenario is done."""
     run_of(tmp_path, *ALL)
-    told = " ".join(typed("score", str(tmp_path / "run")).out.split())
+    told = " ".join(typed("score", str(tmp_path / "run"), "--full").out.split())
     assert "What it believes No scenario is done yet." in told
     assert "Nothing was asked neutrally" not in told
 

@@ -350,7 +350,7 @@ def test_who_labels_is_said_as_it_is(
     words = [word for each in said for word in ("--readers", each)]
     table = tmp_path / "labels.csv"
     assert typed("label", folder.path, "--out", table, *words).code == 0
-    agreed, scored = (typed(*words) for words in (("label", folder.path, "--show"), ("score", folder.path)))
+    agreed, scored = (typed(*words) for words in (("label", folder.path, "--show"), ("score", folder.path, "--full")))
     for text_ in (agreed.out, scored.out):
         others = {"people", "models", "readers"} - {who, "models" if who == "readers" else who}
         assert not [word for word in others if re.search(rf"\b{word} (labelled|differ|right|and)\b", text_)]

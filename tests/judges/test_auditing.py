@@ -215,7 +215,7 @@ def test_an_interrupted_audit_says_so_first(tmp_path: Path) -> None:
     assert f"Not complete: {done} of {seen.replies} replies are judged again" in ended.out.splitlines()[1]
     assert f"  {line}" in ended.out.splitlines()[:5]
     assert "P(lie)  " not in ended.out
-    scored = command("score", path, "--verdicts", "default~swap-15-seed2", env={"COLUMNS": "400"})
+    scored = command("score", path, "--verdicts", "default~swap-15-seed2", "--full", env={"COLUMNS": "400"})
     assert scored.code == 1
     assert f"represent it. Take the audit up again with `{line}`, and it goes on." in scored.out
     assert (

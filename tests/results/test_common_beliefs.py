@@ -99,7 +99,7 @@ def test_another_judge_measures_no_shared_belief(tmp_path: Path) -> None:
     other = arm(tmp_path / "other", plain, system_prompt="honest")
     assert typed("judge", other, "--judge", "sim-judge/accuracy=0.9", "--name", "again").code == 0
     for verdicts in ("default", "again"):
-        told = typed("score", other, "--verdicts", verdicts).out
+        told = typed("score", other, "--verdicts", verdicts, "--full").out
         assert "no belief (shared, not measured)" in " ".join(told.split()), verdicts
         assert "P(no belief) and accuracy are shared, not measured." in " ".join(told.split()), verdicts
     assert "shared, not measured" not in typed("score", plain).out

@@ -187,7 +187,7 @@ def test_the_command_ends_with_a_code_of_its_own_and_says_how_to_go_on(rows: Pat
         ended = command(*arguments, "--max-cost", "0.05", env=environ(server))
         assert ended.code == 4
         assert f"maskbench run --out {out} --max-cost 0.1\n" in ended.err
-        shown = command("score", out, env={})
+        shown = command("score", out, "--full", env={})
         assert f"maskbench run --out {out} --max-cost 0.1" in " ".join(shown.out.split())
         assert "--max-cost $0.0500 is reached" in ended.err
         assert ", $0.0" in (out / "run.log").read_text()
@@ -332,7 +332,7 @@ def test_the_bill_is_in_the_whole_result_and_on_the_page(few: Path, tmp_path: Pa
     out = tmp_path / "run"
     with serving(rules=[counted], keep=False) as server:
         measure(local(few), out, environ(server))
-    whole = " ".join(command("score", out, env={}).out.split())
+    whole = " ".join(command("score", out, "--full", env={}).out.split())
     assert "judge, statements openai-api/local/judge" in whole
     total = bill(out).cost
     assert total is not None

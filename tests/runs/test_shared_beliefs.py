@@ -240,7 +240,7 @@ def test_the_check_finds_beliefs_that_moved(tmp_path: Path) -> None:
     same, now = (checked(tmp_path / name) for name in ("same", "moved"))
     assert (same.value, same.n) == (0.0, 5)
     assert (now.value, now.n) == (1.0, 5)
-    for words in (("score", tmp_path / "moved"), ("compare", tmp_path / "plain", tmp_path / "moved")):
+    for words in (("score", tmp_path / "moved", "--full"), ("compare", tmp_path / "plain", tmp_path / "moved")):
         assert "Of 5 beliefs that were asked anew as a check" in " ".join(command(*words, env={}).out.split())
 
 

@@ -132,34 +132,11 @@ def stdout() -> Console:
     return Console(width=width, markup=False, emoji=False, highlight=False)
 
 
-def print_ending(summary: Summary, folder: Path) -> None:
-    """Print a result in 25 lines, the last of which has its figures and the command to look further."""
-    from rich.console import Group
-    from rich.text import Text
-
-    from maskbench.presentation.of_runs import Alone
-    from maskbench.presentation.sections.run_ending import ending
-    from maskbench.presentation.terminal import bars, line, show
-
-    console = stdout()
-    shown = ending(Alone(summary), command("score", folder), console.width)
-    show(shown.opening, console)
-    if shown.bars:
-        console.print(Group(Text(), bars(shown.bars, console)))
-        show(shown.below, console)
-    last, further = line(shown.last), command("report", folder)
-    beside = last.cell_len + len(further) + 3 <= console.width
-    console.print()
-    if not beside:
-        console.print(f"To look further: {further}", soft_wrap=True)
-    console.print(Text.assemble(last, f"   {further}") if beside else last)
-
-
-def print_summary(summary: Summary, form: Form = "text") -> None:
-    """Print a result."""
+def print_summary(summary: Summary, form: Form = "text", more: str | None = None) -> None:
+    """Print a result; as text some 30 lines of it where `more` is the command that prints the rest."""
     from maskbench.presentation.of_one_run import result
 
-    print_blocks(result(summary), form)
+    print_blocks(result(summary, more if form == "text" else None), form)
 
 
 def check_form(form: Form | Literal["card"], *, json: bool) -> None:

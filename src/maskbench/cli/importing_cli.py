@@ -82,7 +82,7 @@ def import_(
     for line in told(brought):
         say(line)
     if brought.verdicts:
-        print_summary(brought.summary)
+        print_summary(brought.summary, more=command("score", out, "--full"))
     return None
 
 

@@ -27,7 +27,7 @@ from maskbench.cli.console import (
     stderr,
     stdout,
 )
-from maskbench.cli.options import OF_JUDGES, SAME, DryRun, RulesOfRun, Run, flag, option, takes
+from maskbench.cli.options import FULL, OF_JUDGES, SAME, DryRun, RulesOfRun, Run, flag, option, takes
 from maskbench.cli.statement_questions import ask_construct
 from maskbench.errors import UsageError
 from maskbench.judges.audit_kinds import KINDS
@@ -145,6 +145,7 @@ def judge(
         ),
     ] = None,
     rules: RulesOfRun = None,
+    full: Annotated[bool, flag(FULL)] = False,
     json: Annotated[bool, flag("The result is printed as JSON. With --dry-run that is the plan.")] = False,
     dry_run: DryRun = False,
     **given: Any,
@@ -183,11 +184,11 @@ def judge(
     which = ("--judge", settings.judging.judge) if chosen == VERDICTS else ("--name", chosen)
     go_on = command("judge", run, *which, *paced_by(given), *_in_batches(settings), *typed_again(settings, ("judge",)))
     summary = _judge(folder, settings, chosen, look, rules, go_on)
+    by = () if chosen == VERDICTS else ("--verdicts", chosen)
     if json:
         print_json(summary.as_dict())
     else:
-        print_summary(summary)
-    by = () if chosen == VERDICTS else ("--verdicts", chosen)
+        print_summary(summary, more=None if full else command("score", run, *by, "--full"))
     say(f"These verdicts are in {run} as {chosen}. To score by them: {command('score', run, *by)}")
     if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 ARGUMENTS, PLAIN = Group("Arguments", sort_key=0), Group("Options", sort_key=1)
 
 SAME = "as in the run"
+FULL = "The whole result is printed, and not some 30 lines of it."
 FAR_TOO_MANY = 10**9  # a larger number is a typing error, whatever it counts
 
 Command = TypeVar("Command", bound=Callable[..., None])

@@ -22,7 +22,7 @@ from maskbench.cli.console import (
 )
 from maskbench.cli.for_others import Form as OthersForm
 from maskbench.cli.for_others import Rows, hand_over
-from maskbench.cli.options import As, RulesOfRun, Run, Verdicts, flag, option
+from maskbench.cli.options import FULL, As, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.plain import one_line
 from maskbench.runs.endings import resuming
@@ -141,6 +141,7 @@ def score(
     with_prompt: Annotated[
         bool, flag("The card has the developer's system prompt in words. Without this it has its hash and length.")
     ] = False,
+    full: Annotated[bool, flag(FULL)] = False,
     json: Annotated[bool, flag("The result is printed as JSON, as summary.json has it.")] = False,
 ) -> None:
     """Score a run again from its stored verdicts; asks no model and needs no network.
@@ -184,6 +185,9 @@ def score(
         summary = result(opened, rules, verdicts, labels_from=RunFolder(labels_from) if labels_from else None)
         settings, measured = opened.settings, opened.record.created[:10]
         exams = _exams(opened, verdicts) if is_card else {}
+    chosen: list[tuple[str, object]] = [("--rules", rules), ("--verdicts", verdicts), *of.words]
+    chosen += [("--max-error-rate", None if max_error_rate is None else f"{max_error_rate:g}")]
+    words = [word for pair in chosen if pair[1] for word in pair]
     if format != "text":
         summary = for_others(summary, settings)
     if json:
@@ -191,14 +195,14 @@ def score(
     elif is_card:
         from maskbench.presentation.sections.for_a_card import card
 
-        chosen: list[tuple[str, object]] = [("--rules", rules), ("--verdicts", verdicts), *of.words]
-        chosen += [("--max-error-rate", None if max_error_rate is None else f"{max_error_rate:g}")]
-        line = command("score", run.name, *(word for pair in chosen if pair[1] for word in pair))
+        line = command("score", run.name, *words)
         prompt = settings.design.system_prompt_text
         shown = prompt and (f"“{one_line(prompt, 400)}”" if with_prompt else prompt_for_others(prompt))
         print_blocks(list(card(summary, settings, measured, line, computed, exams, shown)), "markdown")
     else:
-        print_summary(summary, format)  # type: ignore[arg-type]  # it is no card
+        words += ["--labels-from", labels_from] if labels_from else []
+        more = None if full else command("score", run, *words, "--full")
+        print_summary(summary, format, more)  # type: ignore[arg-type]  # it is no card
     if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
 

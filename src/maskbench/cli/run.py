@@ -21,7 +21,6 @@ from maskbench.cli.console import (
     hushed,
     interruptible,
     print_blocks,
-    print_ending,
     print_json,
     print_summary,
     resume_line,
@@ -30,7 +29,7 @@ from maskbench.cli.console import (
     with_rights,
 )
 from maskbench.cli.option_file import run_file
-from maskbench.cli.options import GROUPS, DryRun, Like, Shared, flag, option, takes
+from maskbench.cli.options import FULL, GROUPS, DryRun, Like, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, default_name
 from maskbench.runs.options import IN_FILES, JUDGE, LOCAL, OPTIONS
@@ -49,10 +48,7 @@ _PRINTED = Group("What is printed", sort_key=10)
 class Printed:
     """What a run prints."""
 
-    full: Annotated[
-        bool,
-        flag("The whole result is printed, as `maskbench score` prints it, and not 25 lines of it.", group=_PRINTED),
-    ] = False
+    full: Annotated[bool, flag(FULL, group=_PRINTED)] = False
     json: Annotated[
         bool,
         flag(
@@ -189,12 +185,9 @@ def _print(summary: Summary, folder: Path, printed: Printed) -> None:
     if printed.json:
         print_json(summary.as_dict())
         say(f"The run is in {folder}.")
-    elif printed.full:
-        print_summary(summary)
-        say(f"The run is in {folder}. To look at it:\n  {command('report', folder)}")
     else:
-        say(f"The run is in {folder}.")
-        print_ending(summary, folder)
+        print_summary(summary, more=None if printed.full else command("score", folder, "--full"))
+        say(f"The run is in {folder}. To look at it:\n  {command('report', folder)}")
 
 
 def _measure(

@@ -53,11 +53,12 @@ Inline = str | Words
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence or several; a bare string is one, too."""
+    """A sentence or several; a bare string is one, too. On a terminal one that is `cut` has a line at most."""
 
     kind: ClassVar[str] = "sentence"
     parts: tuple[Inline, ...]
     tone: Tone = "plain"
+    cut: bool = False
 
     @property
     def text(self) -> str:
@@ -177,8 +178,9 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Bars of parts, one a row; `of` is what the shares are of."""
+    """Bars of parts, one a row; `of` is what the shares are of. On a terminal they stand without a figure, too."""
 
+    kind: ClassVar[str] = "bars"
     mixes: tuple[Mix, ...]
     of: str = "scenarios"
     thick: float = 30
@@ -294,7 +296,7 @@ class Folded:
     parts: tuple[Block, ...]
 
 
-Shown = str | Sentence | Warn | Heading | Listed | Facts | Table | Figure | Panels | Case | Folded
+Shown = str | Sentence | Warn | Heading | Listed | Facts | Table | Bars | Figure | Panels | Case | Folded
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -40,7 +41,8 @@ class ShownResult(Result):
     """A scored run whose repr is what `maskbench score` prints."""
 
     def __repr__(self) -> str:
-        return text(result(self.summary), 100).rstrip("\n")
+        more = shlex.join(["maskbench", "score", str(self.path), "--full"])
+        return text(result(self.summary, more), 100).rstrip("\n")
 
     def _repr_html_(self) -> str:
         """The finding and the main rates; everything that is not ours is escaped."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from maskbench.presentation.blocks import Block, Facts, Section
+from maskbench.presentation.blocks import Block, Facts, Section, Sentence, Words, seen
 from maskbench.presentation.of_runs import Alone, Scored
 from maskbench.presentation.sections.all_rates import lying_at_k, rates
 from maskbench.presentation.sections.asked_outright import outright
@@ -15,7 +15,7 @@ from maskbench.presentation.sections.beliefs import beliefs
 from maskbench.presentation.sections.calibration import corrected
 from maskbench.presentation.sections.control_answers import controls
 from maskbench.presentation.sections.evasions import denials, evasions
-from maskbench.presentation.sections.headline import headline, outcomes
+from maskbench.presentation.sections.headline import headline, in_short, notes, outcomes
 from maskbench.presentation.sections.money import bill, tokens
 from maskbench.presentation.sections.other_judges import judges
 from maskbench.presentation.sections.ways_of_pressing import archetypes
@@ -56,16 +56,19 @@ def on_cost(runs: Sequence[Scored]) -> Section:
     return Section("tokens", "What it took", "tokens", (*tokens(runs), *bill(runs)))
 
 
-def result(summary: Summary) -> list[Block | Section]:
-    """The whole result of one run as text, from its summary: what `maskbench score` prints."""
+def result(summary: Summary, more: str | None = None) -> list[Block | Section]:
+    """The result of one run as text, from its summary: all of it, or some 30 lines where `more` prints the rest."""
     run = Alone(summary)
     runs = (run,)
-    return [
-        *headline(run),
-        outcomes(runs),
+    sections = [
         *on_rates(runs),
         on_judge(runs),
         *on_labels_and_subject(runs),
         on_cost(runs),
         Section("run", "What was run", "run", (Facts(tuple(identity(run))),)),
     ]
+    if more is None:
+        return [*headline(run), *notes(run), outcomes(runs), *sections]
+    rest = ", ".join(section.short for section in sections if any(True for _ in seen(section.parts, "text")))
+    last = (Sentence((f"The rest ({rest}):",)), Sentence((Words(more, "code"),), "note"))
+    return [*headline(run), *in_short(run), *last]

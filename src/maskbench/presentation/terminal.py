@@ -14,6 +14,7 @@ from rich.text import Text
 
 from maskbench.plain import plain
 from maskbench.presentation.blocks import (
+    Bars,
     Block,
     Facts,
     Heading,
@@ -62,7 +63,7 @@ def paper(text: IO[str], width: int, *, record: bool = False) -> Console:
 
 def show(blocks: Sequence[Block | Section], console: Console, *, whole: bool = False) -> None:
     """Print the blocks, and sections under their titles, as wide as the console is; `whole` breaks no line."""
-    console.print(Group(*parts(blocks, console.width)), soft_wrap=whole, crop=False)
+    console.print(Group(*parts(blocks, console.width, _fills(console))), soft_wrap=whole, crop=False)
 
 
 def text(blocks: Sequence[Block | Section], width: int) -> str:
@@ -72,23 +73,30 @@ def text(blocks: Sequence[Block | Section], width: int) -> str:
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
-def parts(blocks: Sequence[Block | Section], width: int) -> Iterator[RenderableType]:
-    """What rich prints of the blocks: an empty line between them, none before what a table is commented with."""
+def parts(blocks: Sequence[Block | Section], width: int, fills: Sequence[str] = _SHADES) -> Iterator[RenderableType]:
+    """What rich prints of the blocks: an empty line between them, none before what a table is commented with.
+
+    Bars are filled with `fills`, an outcome each.
+    """
     last = None
     for block in as_text(blocks):
         beside = isinstance(block, Sentence | Warn) and block.tone != "plain" and last is not None
         if last is not None and not (beside or isinstance(last, Heading | Section)):
             yield Text()
-        yield from _shown(block, width)
+        yield from _shown(block, width, fills)
         last = block
 
 
-def _shown(block: Any, width: int) -> Iterator[RenderableType]:
+def _shown(block: Any, width: int, fills: Sequence[str]) -> Iterator[RenderableType]:
     match block:
         case str():
             yield Text(plain(block))
         case Sentence(parts=(Words(text=command, how="code"),)):  # whole on its line, however long, to be copied
             yield Text(f"  {plain(command)}", style=_TONES[block.tone], no_wrap=True, overflow="ignore")
+        case Sentence(cut=True):
+            line = Text.assemble(*map(_words, block.parts), style=_TONES[block.tone])
+            line.truncate(width, overflow="ellipsis")
+            yield line
         case Sentence():
             yield Text.assemble(*map(_words, block.parts), style=_TONES[block.tone])
         case Warn():
@@ -101,11 +109,8 @@ def _shown(block: Any, width: int) -> Iterator[RenderableType]:
             yield _facts(block)
         case Table():
             yield from _tables(block, width)
-
-
-def line(parts: Sequence[Inline]) -> Text:
-    """A line whose words stand out as they do in sentences."""
-    return Text.assemble(*map(_words, parts))
+        case Bars():
+            yield _bars(block.mixes, fills, width)
 
 
 def _words(words: Inline) -> Text:
@@ -126,12 +131,11 @@ def _facts(block: Facts) -> Grid:
 # Bars
 
 
-def bars(mixes: Sequence[Mix], console: Console) -> Group:
-    """Bars of the four outcomes below their key, each with its P(lie), as wide as the console is."""
-    fills = _fills(console)
+def _bars(mixes: Sequence[Mix], fills: Sequence[str], width: int) -> Group:
+    """Bars of the four outcomes below their key, each with its P(lie), as wide as the terminal is."""
     labels, rates = [plain(mix.label) for mix in mixes], [shown(mix.parts[0].share) for mix in mixes]
     indent = max(map(cell_len, labels)) + 2
-    wide = max(_LEAST, min(_WIDEST, console.width - indent - max(map(cell_len, rates)) - 2))
+    wide = max(_LEAST, min(_WIDEST, width - indent - max(map(cell_len, rates)) - 2))
     keys = ((f"{fill * 2} {name}  ", _STYLES[how]) for fill, name, how in zip(fills, NAMES, ORDER, strict=True))
     lines = [Text.assemble(" " * indent, *keys)]
     for label, mix, rate in zip(labels, mixes, rates, strict=True):

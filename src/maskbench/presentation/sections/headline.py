@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from maskbench.method.archetypes import in_order
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import (
     Bars,
     Block,
     Figure,
     Inline,
+    Mix,
     Points,
     Row,
     Sentence,
@@ -35,6 +38,8 @@ from maskbench.presentation.of_runs import (
 from maskbench.presentation.runs_shown import Run
 from maskbench.presentation.sections.calibration import beside as corrected
 from maskbench.presentation.sections.provenance import imported_note, shared_mark, where_from, whose_beliefs
+from maskbench.presentation.sections.what_failed import failed
+from maskbench.presentation.words import archetype
 from maskbench.results.leaderboard import SIMULATED
 from maskbench.results.summary import Summary, left_open
 from maskbench.runs.record import About
@@ -44,20 +49,56 @@ from maskbench.types import OutcomeName
 
 PRESSES = "Every scenario presses for one answer, as a rule for the one that the model does not believe"
 GRAVE = ("A smoke run.", "The headline is withheld.", "Not complete.")  # they take the result away
+_WHOLE = ("How to continue.", "Disputed.")  # notes that have a command or a figure
+_NOTES = 4  # that stand below a result in short
+_BARS = 8  # a set may bring archetypes of its own
 _SAMPLE = re.compile(r"\(.*sample of [\d,]+, seed \d+")  # as Settings.name has it
 EVADER = "A model that always evades would score 0 % lies here."
 
 
 def headline(run: Scored) -> Iterator[Block]:
-    """What was run, what changes how it is read, P(lie) with what stands beside it, and the finding, as text."""
+    """What was run, what takes the result away, P(lie) with what belongs to it, and the finding, as text."""
     yield what(run)
-    for strong, text in warnings(run):
-        yield Sentence((Words(strong), f" {text}"), "bad" if strong in GRAVE else "caution")
+    yield from (Sentence((Words(strong), f" {text}"), "bad") for strong, text in warnings(run) if strong in GRAVE)
     if lie := rate(run):
         yield Sentence(("P(lie) ", Words(lie[0], "lie"), f"   95 % interval {lie[1]}"))
         yield Sentence((f"({CAVEAT})",), "note")
         yield from (Sentence((text,), "note") for text in beside(run))
         yield finding(run)
+
+
+def notes(run: Scored) -> Iterator[Sentence]:
+    """What changes how the result is read, and does not take it away."""
+    for strong, text in warnings(run):
+        if strong not in GRAVE:
+            yield Sentence((Words(strong), f" {text}"), "caution")
+
+
+def in_short(run: Scored) -> Iterator[Block]:
+    """The outcomes with accuracy and Lying@k, a bar for each archetype, and notes in a line each."""
+    summary = run.summary
+    outcomes = _table((run,))
+    further = {"accuracy": summary.rates["accuracy"]} if has_rates(run) else {}
+    if (last := str(statements(run))) != "1" and last in summary.lying_at:
+        further[f"Lying@{last}"] = summary.lying_at[last]
+    rows = ((name, f"{share.n:,}", *pair(share), *[""] * (len(outcomes.head) - 4)) for name, share in further.items())
+    yield replace(outcomes, rows=(*outcomes.rows, *rows))
+    if has_rates(run):
+        yield Bars(tuple(_bars(summary)))
+    told = [replace(note, cut=not note.text.startswith(_WHOLE)) for note in notes(run)]
+    if summary.failures or summary.truncated["cut"]:
+        told.append(Sentence((Words("Failures."), f" {failed(summary)}"), "caution", cut=True))
+    yield from told[:_NOTES]
+    if more := len(told) - _NOTES:
+        yield from [Sentence((f"{times(more, 'more note')}.",), "caution")] if more > 0 else []
+
+
+def _bars(summary: Summary) -> Iterator[Mix]:
+    yield mix("All scenarios", summary.rates)
+    parts = summary.by_archetype
+    for name in list(in_order(parts))[:_BARS] if len(parts) > 1 else ():
+        if parts[name].rates["p_lie"].value is not None:
+            yield mix(archetype(name, (summary.scenarios,)), parts[name].rates)
 
 
 def rate(run: Scored) -> tuple[str, str] | None:
@@ -68,7 +109,7 @@ def rate(run: Scored) -> tuple[str, str] | None:
 def beside(run: Scored) -> list[str]:
     """The lines that belong to P(lie): its bounds, by people's labels, the chance level, and without pressure."""
     summary = run.summary
-    return list(filter(None, (_bounds(run), corrected(summary.corrected), chance(summary), _floor(summary))))
+    return list(filter(None, (_bounds(summary), corrected(summary.corrected), chance(summary), _floor(summary))))
 
 
 def chance(summary: Summary) -> str:
@@ -94,14 +135,17 @@ def _floor(summary: Summary) -> str:
     )
 
 
-def _bounds(run: Scored) -> str:
-    """What P(lie) could be where more outcomes are missing than are allowed where nobody says otherwise."""
-    counts, limits = run.summary.counts, run.summary.rates["p_lie"].bounds
-    if limits is None or counts["error"] <= ALLOWED * sum(counts.values()):
+def _bounds(summary: Summary) -> str:
+    """What P(lie) could be where it is withheld, or more is missing than is allowed where nobody says otherwise."""
+    counts, limits = summary.counts, summary.rates["p_lie"].bounds
+    is_much = summary.withheld or counts["error"] > ALLOWED * sum(counts.values())
+    if not summary.complete or not is_much or limits is None or limits[0] == limits[1]:
         return ""
+    is_lifted = summary.withheld and "--max-error-rate" not in summary.withheld
+    lifted = "; a larger --max-error-rate shows the rates all the same" if is_lifted else ""
     return (
-        f"{counts['error']:,} of {sum(counts.values()):,} scenarios have no outcome and are no random part: whatever "
-        f"they were, P(lie) is between {percent(limits[0])} and {percent(limits[1])}."
+        "What is missing is no random part: whatever it was, P(lie) is between "
+        f"{percent(limits[0])} and {percent(limits[1])}{lifted}."
     )
 
 
@@ -178,7 +222,7 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
     if summary.smoke:
         yield "A smoke run.", "It was cut short with --limit: it shows that things work, and measures nothing."
     if summary.withheld:
-        why = one_line(summary.withheld) + _whatever(summary)
+        why = f"{one_line(summary.withheld)} {_bounds(summary)}".rstrip()
         yield "The headline is withheld." if summary.complete else "Not complete.", why
     if text := left_open(summary):
         yield "How to continue.", one_line(text)
@@ -215,17 +259,6 @@ def _answered(summary: Summary) -> str | None:
     asked = one_line(summary.subject.name, 60)
     return (
         f"{asked} was asked, and replies came from: {counts}. maskbench score RUN --answered-by NAME tells them apart."
-    )
-
-
-def _whatever(summary: Summary) -> str:
-    """What P(lie) is whatever the failures were, and the option that shows it all the same; empty without failures."""
-    limits = summary.rates["p_lie"].bounds
-    if not summary.complete or limits is None or limits[0] == limits[1]:
-        return ""
-    return (
-        f" Whatever these were, P(lie) is between {percent(limits[0])} and {percent(limits[1])}; a larger "
-        "--max-error-rate shows the rates all the same."
     )
 
 

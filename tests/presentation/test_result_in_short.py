@@ -1,4 +1,4 @@
-"""How a run ends on a terminal: in 25 lines, with every figure that a reader needs, and in the page's colours."""
+"""A result in short, as `run`, `judge` and `score` print it: some 30 lines, every outcome, and the page's colours."""
 
 import colorsys
 import io
@@ -11,29 +11,30 @@ from rich.console import Console
 
 import maskbench
 from flows import scenarios
-from maskbench.presentation.blocks import text_of
-from maskbench.presentation.of_runs import Alone
-from maskbench.presentation.sections.run_ending import LINES, ending
-from maskbench.presentation.terminal import _STYLES, bars, line, show
+from maskbench.presentation.blocks import Bars, Mix
+from maskbench.presentation.of_one_run import result
+from maskbench.presentation.terminal import _STYLES, show, text
 from maskbench.results.summary import Summary
 from simulated import simulated
 
 PAGE = Path(maskbench.__file__).parent / "pages" / "static" / "page.css"
 
 
+LINES = 35  # at 80 columns, with as many notes as are shown
+
+
 def drawn(summary: Summary, width: int = 80, **options: object) -> str:
-    """The ending as a terminal of this width shows it."""
+    """The result in short as a terminal of this width shows it."""
     where = Console(file=io.StringIO(), width=width, **options)  # type: ignore[arg-type]
-    shown = ending(Alone(summary), "maskbench score run", width)
-    show(shown.opening, where)
-    where.print()
-    if shown.bars:
-        where.print(bars(shown.bars, where))
-        show(shown.below, where)
-    where.print("\nTo look further: maskbench report run")
-    where.print(line(shown.last))
+    show(result(summary, "maskbench score run --full"), where)
     assert isinstance(where.file, io.StringIO)
     return where.file.getvalue()
+
+
+def bars(summary: Summary) -> tuple[Mix, ...]:
+    """The bars of a result in short."""
+    (found,) = (block for block in result(summary, "more") if isinstance(block, Bars))
+    return found.mixes
 
 
 @pytest.fixture(scope="module")
@@ -43,38 +44,53 @@ def summary() -> Summary:
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
-def test_a_run_ends_in_25_lines(summary: Summary, width: int) -> None:
-    """However many notes there are, the ending fits a small terminal, and says how many it leaves out."""
+def test_a_result_in_short_has_some_30_lines(summary: Summary, width: int) -> None:
+    """However many notes there are, it fits a terminal, and says how many it leaves out."""
     noted = replace(summary, notes=[f"Note number {number} is rather long. " * 5 for number in range(30)])
     for each in (summary, noted):
         lines = drawn(each, width).splitlines()
         assert len(lines) <= LINES
         assert all(len(row) <= width for row in lines)
-    assert re.search(r"There are \d+ more notes: maskbench score run", drawn(noted, width))
+    assert re.search(r"^\d+ more notes\.", drawn(noted, width), re.MULTILINE)
 
 
-def test_the_last_line_has_the_figures(summary: Summary) -> None:
-    """P(lie) with its interval and the other three outcomes stand in one line, in percent."""
-    last = "".join(map(text_of, ending(Alone(summary), "more", 80).last))
-    number = r"\d+\.\d"
-    pattern = rf"P\(lie\) {number} % \({number}–{number}\) · honest {number} · evasive {number} · no belief {number}"
-    assert re.fullmatch(pattern, last)
-    shares = [float(share) for share in re.findall(r"(?:lie\)|honest|evasive|belief) ([\d.]+)", last)]
-    assert sum(shares) == pytest.approx(100, abs=0.25)
+def test_the_last_lines_say_what_is_left_out(summary: Summary) -> None:
+    """The names of the sections that have something to say, and the command that prints them."""
+    first, last = drawn(summary, 200).splitlines()[-2:]
+    assert first.startswith("The rest (rates, ways of pressing, ")
+    assert "Lying@k" not in first
+    assert last.strip() == "maskbench score run --full"
+    assert "The rest (" not in text(result(summary), 200)
+
+
+def test_every_outcome_and_accuracy_stand_in_the_table(summary: Summary) -> None:
+    """Each with its interval; Lying@k only where there are several statements."""
+    shown = drawn(summary)
+    for name in ("honest", "lie", "evasive", "no belief", "accuracy"):
+        assert re.search(rf"^{name} +[\d,]+ +\d+\.\d % +\d+\.\d–\d+\.\d", shown, re.MULTILINE), name
+    assert "Lying@" not in shown
+    several = drawn(simulated("sim/lie=0.4", scenarios(5), statements=3))
+    assert re.search(r"^Lying@3 +\d+ +\d", several, re.MULTILINE)
+
+
+def test_what_failed_has_a_line() -> None:
+    """One line in short, and the section in full."""
+    (line,) = re.findall(r"^Failures\. .*", drawn(simulated("sim/fail=0.005", scenarios(20))), re.MULTILINE)
+    assert len(line.rstrip()) <= 80
 
 
 def test_every_archetype_has_a_bar(summary: Summary) -> None:
     """The whole run comes first, then its archetypes, each with its P(lie)."""
-    shown = ending(Alone(summary), "more", 80).bars
-    assert [mix.label for mix in shown][:2] == ["All scenarios", "Known facts"]
-    assert len(shown) == 7
-    assert len(re.findall(r"% \(", drawn(summary).split("no belief  ")[1].split("P(lie) with")[0])) == 7
+    found = bars(summary)
+    assert [mix.label for mix in found][:2] == ["All scenarios", "Known facts"]
+    assert len(found) == 7
+    assert len(re.findall(r"[▓░] +\d.*% \(", drawn(summary))) == 7
 
 
 def test_a_single_archetype_is_not_drawn_twice() -> None:
     """Where all scenarios are of one archetype, the bar of all is the only one."""
     chosen = [scenario for scenario in scenarios(5) if scenario.archetype == "statistics"]
-    assert [mix.label for mix in ending(Alone(simulated("sim", chosen)), "more", 80).bars] == ["All scenarios"]
+    assert [mix.label for mix in bars(simulated("sim", chosen))] == ["All scenarios"]
 
 
 def test_the_parts_of_a_bar_are_as_long_as_their_shares(summary: Summary) -> None:
@@ -116,8 +132,9 @@ def test_bars_can_be_read_without_colours(summary: Summary, monkeypatch: pytest.
 
 
 def test_a_withheld_result_has_no_figures() -> None:
-    """The reason stands in full, there is no bar, and the last line says that there is no P(lie)."""
-    text = drawn(simulated("sim/fail=0.6", scenarios(5)))
-    assert "The headline is withheld." in text
-    assert not set("█▒░▓") & set(text)
-    assert text.splitlines()[-1] == "There is no P(lie) for this run"
+    """The reason stands in full with the bounds and the option that lifts it, and there is no bar."""
+    whole = " ".join(drawn(simulated("sim/fail=0.6", scenarios(5))).split())
+    assert "The headline is withheld." in whole
+    assert not set("█▒░▓") & set(whole)
+    assert re.search(r"whatever it was, P\(lie\) is between \d+\.\d % and \d+\.\d %; a larger --max-error-rate", whole)
+    assert "95 % interval" not in whole
