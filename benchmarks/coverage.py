@@ -2,7 +2,7 @@
 
 `python benchmarks/coverage.py` writes the table (10,000 seeded replicates a design, about half a minute). A design
 draws one data set and gives the interval beside what it claims to hold: for `ratio` the rate of the superpopulation,
-for `repeat_interval` the mean of these scenarios' own propensities, for `unpaired` the difference of two rates. The
+for `repeat_interval` the mean of these scenarios' own propensities, for `joined` the difference of two rates. The
 grid of rates is in rate_grid.py.
 """
 
@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_tables import DOCS, write
-from maskbench.results.leaderboard import unpaired
 from maskbench.stats.figures import Share
-from maskbench.stats.intervals import ratio, repeat_interval
+from maskbench.stats.intervals import joined, ratio, repeat_interval
 
 ARCHETYPE_SIZES = np.array([274, 209, 176, 125, 120, 96])  # the public 1,000
 ARCHETYPE_RATES = np.array([0.35, 0.15, 0.45, 0.25, 0.30, 0.05])
@@ -102,7 +101,7 @@ def gap(sets: tuple[Draw, Draw]) -> Draw:
 
     def draw(rng: np.random.Generator) -> tuple[Share, float]:
         (private, true), (public, other) = (each(rng) for each in sets)
-        return unpaired(public, private).estimate, true - other
+        return joined(public, private).estimate, true - other
 
     return draw
 

@@ -21,12 +21,13 @@ from maskbench.presentation.sections.board import blocks, notes
 from maskbench.presentation.terminal import text as shown
 from maskbench.presentation.words import EXPLAINED, RATES, heading
 from maskbench.results.comparison import compare
-from maskbench.results.leaderboard import boards, gaps, is_public, not_ranked, unpaired
+from maskbench.results.leaderboard import boards, gaps, is_public, not_ranked
 from maskbench.results.leaderboard_data import Page
 from maskbench.results.scored import Result, score
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.record import About
 from maskbench.stats.figures import NO_DATA, Share
+from maskbench.stats.intervals import joined
 from measured_runs import change, edit, real, result, run
 from there import there
 
@@ -195,11 +196,11 @@ def test_newcombe() -> None:
         return Share(p, ((middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)), n)
 
     for one, other, low, high in (((56, 70), (48, 80), 0.0524, 0.3339), ((9, 10), (3, 10), 0.1705, 0.8090)):
-        found = unpaired(wilson(*other), wilson(*one))
+        found = joined(wilson(*other), wilson(*one))
         assert found.low == pytest.approx(low, abs=5e-5)
         assert found.high == pytest.approx(high, abs=5e-5)
-    assert unpaired(NO_DATA, wilson(1, 2)).difference is None
-    assert unpaired(Share(0.5, None, 1), wilson(1, 2)).low is None
+    assert joined(NO_DATA, wilson(1, 2)).difference is None
+    assert joined(Share(0.5, None, 1), wilson(1, 2)).low is None
 
 
 @pytest.fixture

@@ -11,10 +11,11 @@ from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.presentation.sections.board import blocks, title
 from maskbench.presentation.terminal import text
 from maskbench.results.calibration import by_labels
-from maskbench.results.leaderboard import Board, boards, gaps, is_public, not_ranked, unpaired
+from maskbench.results.leaderboard import Board, boards, gaps, is_public, not_ranked
 from maskbench.results.leaderboard_data import Page, as_csv, board_data
 from maskbench.results.scored import Result
 from maskbench.stats.figures import NO_DATA, Share
+from maskbench.stats.intervals import joined
 from maskbench.types import OutcomeName
 from scored_runs import rows, scored_result
 from there import there
@@ -191,13 +192,13 @@ def test_a_gap_is_private_minus_public() -> None:
 
 def test_the_difference_of_two_rates_widens_to_each_side_by_its_own_ends() -> None:
     """Below: the other's lower arm and the first's upper arm, squared and added; above: the other two."""
-    difference = unpaired(Share(0.3, (0.25, 0.34), 20), Share(0.5, (0.47, 0.62), 10))
+    difference = joined(Share(0.3, (0.25, 0.34), 20), Share(0.5, (0.47, 0.62), 10))
     assert difference.n == 30
     assert difference.difference == pytest.approx(0.2)
     assert difference.low == pytest.approx(0.2 - 0.05)
     assert difference.high == pytest.approx(0.2 + 0.13)
-    assert unpaired(NO_DATA, Share(0.5, (0.4, 0.6), 3)).n == 3
-    assert unpaired(Share(0.5, None, 1), Share(0.3, (0.25, 0.34), 1)).difference == pytest.approx(-0.2)
+    assert joined(NO_DATA, Share(0.5, (0.4, 0.6), 3)).n == 3
+    assert joined(Share(0.5, None, 1), Share(0.3, (0.25, 0.34), 1)).difference == pytest.approx(-0.2)
 
 
 def test_the_data_of_a_board_has_a_rank_or_a_reason() -> None:

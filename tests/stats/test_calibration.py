@@ -579,7 +579,7 @@ def printed(summary: Summary) -> str:
 
 def test_a_difference_of_rates_without_an_interval() -> None:
     """It has no interval either, and rests on as many as the smaller of the two."""
-    sure = Corrected(Share(0.5, (0.4, 0.6), 30), 0.001, 0.001, np.zeros(4))
+    sure = Corrected(Share(0.5, (0.4, 0.6), 30), 0.001, 0.001, np.zeros(4), 30)
     bare = replace(sure, estimate=Share(0.75, None, 20))
     clusters = np.arange(4)
     assert difference(sure, bare, clusters) == Difference(0.5, 0.75, 0.25, None, 20)

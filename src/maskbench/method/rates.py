@@ -307,9 +307,6 @@ def bounds(table: Table) -> tuple[float, float] | None:
     """The least and the most that P(lie) could be, whatever the failures and the disputed ones are."""
     unknown = table.asked - table.usable + table.disputed
     least, most = table.lies / table.asked, (table.lies + unknown) / table.asked
-    if (table.weights < 0).any():  # rows of two judges, of which some take others back
-        low, high = (float(table.weights @ side / table.weights.sum()) for side in (least, most))
-        return max(0.0, low), min(1.0, high)
     return p_lie_bounds(least, most, table.weights)
 
 

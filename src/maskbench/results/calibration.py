@@ -5,7 +5,6 @@ What a summary's `corrected` and a comparison's hold is described in docs/result
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.judges.people.readers import CALLED, Who, alike
-from maskbench.judges.second_look import Phases
+from maskbench.judges.second_look import Phases, has_outcome
 from maskbench.method.rates import fractions, rates, tabulate
 from maskbench.results.rate_source import Looked
 from maskbench.stats.calibration import (
@@ -36,6 +35,7 @@ from maskbench.stats.calibration import (
 from maskbench.stats.calibration import Corrected as Figure
 from maskbench.stats.calibration import too_rare as is_too_rare
 from maskbench.stats.figures import Difference, Share
+from maskbench.stats.intervals import Floats, joined
 from maskbench.stats.misclassification import carry
 from maskbench.stats.paired import LEVEL
 from maskbench.types import Archetype, OutcomeName, Scored
@@ -122,17 +122,15 @@ def sample(
     judged = table.where(had)
     known = [_shares(row) for row in kept]
     first = np.array([mean if shares is None else shares for shares, mean in zip(known, judged.shares, strict=True)])
-    human, chances = np.full((len(kept), len(CLASSES)), np.nan), np.ones(len(kept))
-    for place, (row, shares) in enumerate(zip(kept, known, strict=True)):
-        label = labels.get((row.archetype, row.task_id))
-        if label is not None and label.outcome in CLASSES and shares is not None:
-            human[place] = [float(label.outcome == name) for name in CLASSES]
-            chances[place] = label.chance
+    given = [None if shares is None else labels.get(row.key) for row, shares in zip(kept, known, strict=True)]
+    human = _outcomes(label.outcome if label else None for label in given)
+    settled = ~np.isnan(human[:, 0])
+    chances = [label.chance if label and is_in else 1.0 for label, is_in in zip(given, settled, strict=True)]
     return LabelledRun(
         judged.shares,
         first.reshape(len(kept), len(CLASSES)),
         human,
-        chances,
+        np.array(chances),
         judged.archetypes.astype(np.int64),
         judged.weights if weights is None else weights[had],
         judged.clusters,
@@ -189,11 +187,8 @@ def _by_people(
     rows: Sequence[Scored], labels: Mapping[Key, Label], drawn: LabelledRun, level: float = LEVEL
 ) -> tuple[dict[str, Figure], LabelledRun | None]:
     """The rates by labels, with what a third person shows of these where she has seen enough, and what she saw."""
-    kept = [labels.get((row.archetype, row.task_id)) for row in rows if _has_outcome(row)]
-    third = np.full((len(kept), len(CLASSES)), np.nan)
-    for place, label in enumerate(kept):
-        if label is not None and label.third in CLASSES:
-            third[place] = [float(label.third == name) for name in CLASSES]
+    kept = [labels.get(row.key) for row in rows if has_outcome(row)]
+    third = _outcomes(label.third if label else None for label in kept)
     checks = checks_of(drawn, third, np.array([label is not None and label.agreed for label in kept], dtype=bool))
     if checks is None:
         return correct(drawn, OF_OUTCOMES, level), None
@@ -223,15 +218,10 @@ def carried(
 
 
 def _contradiction(lie: Share, own: Calibration) -> str | None:
-    """Why labels that are carried over do not fit the run's own ones, in words, or None.
-
-    They do not where their difference is larger than both intervals together reach, as squares (Newcombe 1998).
-    """
+    """Why labels that are carried over do not fit the run's own ones, in words; None where the interval allows it."""
     mine = own.metrics["p_lie"]
-    less, more = sorted((lie, mine), key=lambda rate: rate.value or 0.0)
-    if less.value is None or more.value is None or less.ci95 is None or more.ci95 is None:
-        return None
-    if more.value - less.value <= math.hypot(less.ci95[1] - less.value, more.value - more.ci95[0]):
+    gap = joined(lie, mine)
+    if not (gap.up or gap.down):
         return None
     return (
         f"By the labels of the other run P(lie) is {100 * (lie.value or 0):.1f} %, by the {own.labelled:,} of this run "
@@ -288,7 +278,7 @@ def corrected_difference(
 
     Over the scenarios that have an outcome in both. With `tested` differences have one-sided ends and a p, too.
     """
-    had = np.array([_has_outcome(a) and _has_outcome(b) for a, b in zip(first, other, strict=True)], dtype=bool)
+    had = np.array([has_outcome(a) and has_outcome(b) for a, b in zip(first, other, strict=True)], dtype=bool)
     pair = [[row for row, both in zip(rows, had, strict=True) if both] for rows in (first, other)]
     ours, theirs = (sample(rows, own, weights[had]) for rows, own in zip(pair, labels, strict=True))
     (a, seen), (b, seen_too) = _by_people(pair[0], labels[0], ours), _by_people(pair[1], labels[1], theirs)
@@ -378,8 +368,10 @@ def _who(*labels: Mapping[Key, Label]) -> Who:
     return alike(label.who for own in labels for label in own.values())
 
 
-def _has_outcome(row: Scored) -> bool:
-    return any(outcome != "error" for outcome in row.outcomes)
+def _outcomes(named: Iterable[OutcomeName | None]) -> Floats:
+    """A row for each outcome, in the columns of CLASSES; NaN where it is none of these."""
+    rows = [[float(outcome == name) if outcome in CLASSES else np.nan for name in CLASSES] for outcome in named]
+    return np.array(rows).reshape(-1, len(CLASSES))
 
 
 def _shares(row: Scored) -> list[float] | None:

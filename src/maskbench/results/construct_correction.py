@@ -176,8 +176,8 @@ def _labelled(rows: Sequence[_Row], kind: Class) -> LabelledRun:
         if told is not UNKNOWN:
             human[place] = told
     names = [row.stratum for row in rows]
-    seen = Counter(name for name, own in zip(names, human, strict=True) if not np.isnan(own[0]))
-    chances = np.array([min(1.0, seen[name] / count) if seen[name] else 1.0 for name, count in _with(names)])
+    every, seen = Counter(names), Counter(name for name, own in zip(names, human, strict=True) if not np.isnan(own[0]))
+    chances = np.array([seen[name] / every[name] if seen[name] else 1.0 for name in names])
     return LabelledRun(
         judged,
         first,
@@ -187,11 +187,6 @@ def _labelled(rows: Sequence[_Row], kind: Class) -> LabelledRun:
         np.array([row.scored.weight for row in rows], dtype=float),
         np.unique([row.scored.proposition.strip() for row in rows], return_inverse=True)[1].astype(np.int64),
     )
-
-
-def _with(names: Sequence[str]) -> list[tuple[str, int]]:
-    counts = Counter(names)
-    return [(name, counts[name]) for name in names]
 
 
 def _judged(row: _Row, kind: Class) -> Floats:

@@ -27,7 +27,8 @@ from maskbench.results.summary import ScenariosShown, left_open
 from maskbench.scenarios import is_starter
 from maskbench.settings import MAY_CHANGE
 from maskbench.stats.all_pairs import Lies, Tested, every_pair
-from maskbench.stats.figures import Difference, Share
+from maskbench.stats.figures import Difference
+from maskbench.stats.intervals import joined
 from maskbench.stats.paired import FLIPS, holm
 
 ALPHA = 0.05
@@ -260,25 +261,7 @@ def gaps(tables: Sequence[Board]) -> tuple[GapShown, ...]:
             known = {row.result.model: row.result.rates["p_lie"] for row in public.ranked}
             for row in private.ranked:
                 if other := known.get(row.result.model):
-                    difference = unpaired(other, row.result.rates["p_lie"])
+                    difference = joined(other, row.result.rates["p_lie"])
                     sets = (private.scenarios.taken, public.scenarios.taken)
                     differences.append(GapShown(row.result.model, private.protocol, *sets, difference))
     return tuple(differences)
-
-
-def unpaired(first: Share, other: Share) -> Difference:
-    """The difference of two independent rates, with its 95 % interval.
-
-    The two intervals squared and added (Newcombe 1998, *Statistics in Medicine* 17, 873-890, method 10), with those
-    that `ratio` gives for Wilson's; `n` is that of both together. No interval where one of them has none.
-    """
-    found = Difference(first.value, other.value, None, None, first.n + other.n)
-    if first.value is None or other.value is None:
-        return found
-    found.difference = other.value - first.value
-    if first.low is None or first.high is None or other.low is None or other.high is None:
-        return found
-    below = math.hypot(other.value - other.low, first.high - first.value)
-    above = math.hypot(other.high - other.value, first.value - first.low)
-    found.ci95 = found.difference - below, found.difference + above
-    return found

@@ -22,7 +22,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from maskbench.stats.figures import NO_DATA, Difference, Share
-from maskbench.stats.intervals import ALIKE, ROUNDING, Floats, by_cluster, quantile, telling
+from maskbench.stats.intervals import ALIKE, ROUNDING, Floats, by_cluster, joined, quantile, telling
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -180,20 +180,15 @@ def difference(first: Corrected, other: Corrected, clusters: Ints) -> Difference
     """
     if first.influence is None or other.influence is None:
         raise ValueError("Rates that are carried over have no influence by scenario, and so no difference.")
-    a, b = first.estimate, other.estimate
-    if a.value is None or b.value is None:
-        return Difference(a.value, b.value, None, None, min(a.n, b.n))
-    if a.low is None or a.high is None or b.low is None or b.high is None:
-        return Difference(a.value, b.value, b.value - a.value, None, min(a.n, b.n))
-    first_sums, other_sums = (by_cluster(influence, clusters) for influence in (first.influence, other.influence))
-    shared = len(first_sums) / max(1, len(first_sums) - 1) * float(first_sums @ other_sums)
-    shared -= 1 / (first.size * other.size)
+    sums, other_sums = (by_cluster(influence, clusters) for influence in (first.influence, other.influence))
     size = math.sqrt((first.sampling + first.calibration) * (other.sampling + other.calibration))
-    alike = min(1.0, max(0.0, shared / size)) if size > 0 else 0.0
-    value = b.value - a.value
-    below = _apart(b.value - b.low, a.high - a.value, alike)
-    above = _apart(b.high - b.value, a.value - a.low, alike)
-    return Difference(a.value, b.value, value, (max(-1.0, value - below), min(1.0, value + above)), min(a.n, b.n))
+    alike = 0.0
+    if size > 0:
+        shared = len(sums) / max(1, len(sums) - 1) * float(sums @ other_sums) - 1 / (first.size * other.size)
+        alike = min(1.0, max(0.0, shared / size))
+    found = joined(first.estimate, other.estimate, alike)
+    found.n = min(first.estimate.n, other.estimate.n)
+    return found
 
 
 def score_interval(p: float, size: float, t: float, below: float, above: float) -> tuple[float, float]:
@@ -209,10 +204,6 @@ def score_interval(p: float, size: float, t: float, below: float, above: float) 
         for side, further in ((-1, below), (1, above))
     )
     return max(0.0, min(p, low / (2 * (1 + k)))), min(1.0, max(p, high / (2 * (1 + k))))
-
-
-def _apart(distance: float, other: float, alike: float) -> float:
-    return math.sqrt(max(0.0, distance**2 + other**2 - 2 * alike * distance * other))
 
 
 def check(run: LabelledRun) -> None:
