@@ -10,11 +10,10 @@ from maskbench.cli.asked import with_given
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
     command,
-    costs_as_data,
     environment,
     interruptible,
+    plan_of,
     print_blocks,
-    print_costs,
     print_json,
     put,
     say,
@@ -138,13 +137,12 @@ def _print_forecast(folder: RunFolder, wanted: Sequence[Audit], how: Mapping[str
     for each in wanted:
         left, tokens = forecast(folder, each)
         settings = with_given(settings_of(folder, each), how)
-        if json:
-            plans[each.name] = costs_as_data(left, tokens, settings)
-            continue
-        put(
-            f"{left:,} verdicts by {plain(settings.judging.judge)} are to be had for {plain(each.name)}, from "
-            f"requests of about {tokens:,.0f} tokens in all. Nothing was called."
-        )
-        print_costs(left, tokens, settings)
+        plans[each.name], shown = plan_of(left, tokens, settings)
+        if not json:
+            put(
+                f"{left:,} verdicts by {plain(settings.judging.judge)} are to be had for {plain(each.name)}, from "
+                f"requests of about {tokens:,.0f} tokens in all. Nothing was called."
+            )
+            print_blocks(shown)
     if json:
         print_json(plans)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from maskbench.presentation.blocks import Block, Section
     from maskbench.results.summary import Summary
-    from maskbench.runs.estimate import Estimate
     from maskbench.settings import Settings
 
 OK, TOO_MANY_ERRORS, WRONG, NOTHING_LEFT, SERVER_DIED, INTERRUPTED = 0, 1, 2, 4, 5, 130
@@ -175,8 +174,14 @@ def print_blocks(blocks: Sequence[Block | Section], form: Form = "text") -> None
         put(latex.render(blocks), end="")
 
 
-def costs(verdicts: int, tokens: float, settings: Settings) -> Estimate:
-    """What so many verdicts would cost and how long they would take, from requests of so many tokens."""
+def plan_of(verdicts: int, tokens: float, settings: Settings) -> tuple[dict[str, Any], list[Block | Section]]:
+    """What so many verdicts would cost and how long they would take, as data and for people.
+
+    They are asked for by requests of so many `tokens` in all.
+    """
+    from msgspec import to_builtins
+
+    from maskbench.presentation.sections.money import estimated
     from maskbench.runs.estimate import estimate
     from maskbench.runs.forecast import INPUT_RANGE, verdict_load
     from maskbench.runs.meter import known_prices
@@ -184,22 +189,18 @@ def costs(verdicts: int, tokens: float, settings: Settings) -> Estimate:
     size = INPUT_RANGE[0] * tokens, INPUT_RANGE[1] * tokens
     load = verdict_load(verdicts, size, settings)
     prices = known_prices(settings, environment(), stages=("judge",))
-    return estimate({("judge", settings.judging.judge): load}, settings, prices)
+    costs = estimate({("judge", settings.judging.judge): load}, settings, prices)
+    data = {"verdicts": verdicts, "tokens": round(tokens), "estimate": to_builtins(costs)}
+    return data, list(estimated(costs, settings))
 
 
-def print_costs(verdicts: int, tokens: float, settings: Settings) -> None:
-    """Print what so many verdicts would cost and how long they would take, from requests of so many tokens."""
-    from maskbench.presentation.sections.money import estimated
-
-    print_blocks(list(estimated(costs(verdicts, tokens, settings), settings)))
-
-
-def costs_as_data(verdicts: int, tokens: float, settings: Settings) -> dict[str, Any]:
-    """The plan of so many verdicts as `--dry-run --json` prints it."""
-    from msgspec import to_builtins
-
-    estimate = to_builtins(costs(verdicts, tokens, settings))
-    return {"verdicts": verdicts, "tokens": round(tokens), "estimate": estimate}
+def print_plan(verdicts: int, tokens: float, settings: Settings, text: str, *, json: bool, **beside: str) -> None:
+    """Print what `--dry-run` finds of so many verdicts, `text` before it; as JSON with what is to stand `beside`."""
+    data, shown = plan_of(verdicts, tokens, settings)
+    if json:
+        return print_json({**beside, **data})
+    put(text)
+    return print_blocks(shown)
 
 
 def print_json(data: Any) -> None:

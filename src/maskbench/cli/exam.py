@@ -12,14 +12,11 @@ from maskbench.cli.asked import check_no_subject, with_given
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     command,
-    costs_as_data,
     environment,
     interruptible,
     paced_by,
-    print_costs,
     print_data,
-    print_json,
-    put,
+    print_plan,
     say,
     stderr,
     with_rights,
@@ -229,8 +226,6 @@ def _print_forecast(settings: Settings, out: Path | None, repeat: int, paper: Pa
     from maskbench.judges.exam.sitting import forecast
 
     left, tokens = forecast(settings, out, repeat, paper)
-    if json:
-        return print_json(costs_as_data(left, tokens, settings))
     what = "answers" if settings.design.construct else "verdicts"
-    put(f"{left:,} {what} are to be had, from requests of about {tokens:,.0f} tokens. Nothing was called.")
-    return print_costs(left, tokens, settings)
+    text = f"{left:,} {what} are to be had, from requests of about {tokens:,.0f} tokens. Nothing was called."
+    print_plan(left, tokens, settings, text, json=json)

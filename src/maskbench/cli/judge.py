@@ -15,14 +15,12 @@ from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
     command,
-    costs_as_data,
     environment,
     interruptible,
     paced_by,
-    print_costs,
     print_json,
+    print_plan,
     print_summary,
-    put,
     say,
     stderr,
     stdout,
@@ -277,14 +275,11 @@ def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look
     from maskbench.judges.judge_again import forecast
 
     left, tokens = forecast(folder, settings, name, look)
-    if json:
-        return print_json({"name": name, **costs_as_data(left, tokens, settings)})
-    put(
+    text = (
         f"{left:,} verdicts by {plain(settings.judging.judge)} are to be had for {plain(name)}, from requests of about "
         f"{tokens:,.0f} tokens in all; equal requests are asked once. Nothing was called."
     )
-    print_costs(left, tokens, settings)
-    return None
+    print_plan(left, tokens, settings, text, json=json, name=name)
 
 
 def _list(folder: RunFolder) -> None:

@@ -11,13 +11,11 @@ from maskbench.cli.asked import with_given
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
     command,
-    costs_as_data,
     environment,
     interruptible,
     print_blocks,
-    print_costs,
     print_json,
-    put,
+    print_plan,
     say,
     stderr,
 )
@@ -59,14 +57,12 @@ def _print_forecast(folder: RunFolder, settings: Settings, *, json: bool) -> Non
     from maskbench.judges.construct_judging import forecast
 
     left, tokens = forecast(folder, settings)
-    if json:
-        return print_json(costs_as_data(left, tokens, settings))
-    put(
+    text = (
         f"{left:,} answers by {plain(settings.judging.judge)} are to be had to "
         f"{', '.join(settings.design.construct)}, from requests of about {tokens:,.0f} tokens in all; "
         "equal requests are asked once. Nothing was called."
     )
-    return print_costs(left, tokens, settings)
+    print_plan(left, tokens, settings, text, json=json)
 
 
 def _ask(folder: RunFolder, settings: Settings, *, json: bool) -> None:

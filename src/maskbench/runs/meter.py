@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TypeAlias
 
 from msgspec import to_builtins
 
@@ -21,26 +21,18 @@ from maskbench.types import STAGES, Ask, Call, Model, Stage, Usage
 ASSUMED = Tokens(calls=1, input=1000, output=250)  # of a call, before the first has told its tokens
 
 
-class _Measure(Protocol):
-    """How much tokens of a stage and a model count against a limit, asked live or in a batch."""
+# How much tokens of a stage and a model count against a limit, asked live or in a batch.
+Measure: TypeAlias = Callable[[Stage, str, Tokens, bool], float]
+WORDS: Mapping[str, Callable[[float], str]] = {
+    "--max-cost": dollars,
+    "--max-tokens-total": lambda used: f"{used:,.0f} tokens",
+}
 
-    def __call__(self, stage: Stage, model: str, tokens: Tokens, *, batched: bool = False) -> float: ...
 
-
-class _Limit(NamedTuple):
-    """A limit: its option, what it allows, what is used, what a call may take, the words for both, and its measure."""
-
-    option: str
-    most: float
-    used: float
-    each: float
-    words: Callable[[float], str]
-    measure: _Measure
-
-    @property
-    def reached(self) -> str:
-        """What to say once it is reached, without a full stop."""
-        return f"{self.option} {self.words(self.most)} is reached: {self.words(self.used)} used"
+def limits_of(budget: Budget) -> dict[str, float]:
+    """The limits of a budget, by option."""
+    limits = {"--max-cost": budget.max_cost, "--max-tokens-total": budget.max_tokens_total}
+    return {option: float(most) for option, most in limits.items() if most is not None}
 
 
 def known_prices(
@@ -113,14 +105,6 @@ def metering(
     return meter
 
 
-class Purse(Protocol):
-    """What several runs may use up together: it is asked wherever the meter of one of them looks at its limits."""
-
-    def look(self, meter: Meter) -> None:
-        """Stop all of them where what they used, with what is under way, comes to a limit."""
-        ...
-
-
 class Meter:
     """Counts what models report, and calls `on_full` with the reason once a limit would be passed."""
 
@@ -128,8 +112,8 @@ class Meter:
         self.ledger = ledger
         self.on_full: Callable[[str, str], object] = lambda why, option: None
         self.full = False
-        self.purse: Purse | None = None  # what several runs may use up together
-        self._budget = budget
+        self.look: Callable[[Meter], None] | None = None  # at what several runs may use up together
+        self._limits = limits_of(budget)
         self._in_flight = in_flight
         self._rows = {(row.stage, row.part, row.model, row.batched): row for row in ledger.rows}
 
@@ -165,21 +149,29 @@ class Meter:
 
     def check(self) -> None:
         """Call `on_full` where what is used, with what is under way, comes to a limit."""
-        for limit in () if self.full else self._limits():
-            if limit.used + self._in_flight() * limit.each >= limit.most:
+        for option, most in () if self.full else self._limits.items():
+            used, each = self.used(option)
+            if used + self._in_flight() * each >= most:
                 self.full = True
-                self.on_full(f"{limit.reached}, and what is under way comes home.", limit.option)
+                self.on_full(f"{self._reached(option, used)}, and what is under way comes home.", option)
                 return
-        if self.purse and not self.full:
-            self.purse.look(self)
+        if self.look and not self.full:
+            self.look(self)
 
     def reached(self, option: str) -> str | None:
         """That this limit is reached, with all that came home since; None where this run has no such limit."""
-        return next((f"{limit.reached}." for limit in self._limits() if limit.option == option), None)
+        return f"{self._reached(option, self.used(option)[0])}." if option in self._limits else None
+
+    def _reached(self, option: str, used: float) -> str:
+        words = WORDS[option]
+        return f"{option} {words(self._limits[option])} is reached: {words(used)} used"
 
     def used(self, option: str) -> tuple[float, float]:
         """What is used so far of what this option limits, and the most that a call takes of it."""
-        return self._used(self._cost if option == "--max-cost" else _tokens)
+        return self._used(self._measure(option))
+
+    def _measure(self, option: str) -> Measure:
+        return self._cost if option == "--max-cost" else _tokens
 
     @property
     def under_way(self) -> int:
@@ -188,13 +180,14 @@ class Meter:
 
     def refuses(self, worst: Mapping[tuple[Stage, str], Tokens]) -> tuple[str, str] | None:
         """Why batches that may take so much are not sent, as a sentence and by option; None where they may be."""
-        for limit in self._limits():
-            more = sum(limit.measure(*who, tokens, batched=True) for who, tokens in worst.items())
-            if limit.used + more >= limit.most:
+        for option, most in self._limits.items():
+            measure, (used, _), words = self._measure(option), self.used(option), WORDS[option]
+            more = sum(measure(*who, tokens, True) for who, tokens in worst.items())
+            if used + more >= most:
                 return (
-                    f"{limit.option} {limit.words(limit.most)} would not hold: {limit.words(limit.used)} used, and the "
-                    f"next batch may take up to {limit.words(more)} with what is under way.",
-                    limit.option,
+                    f"{option} {words(most)} would not hold: {words(used)} used, and the next batch may take up to "
+                    f"{words(more)} with what is under way.",
+                    option,
                 )
         return None
 
@@ -203,31 +196,24 @@ class Meter:
         """What was spent so far, for people; empty where nobody bills anything, or no price is known."""
         return spent(self.ledger.bill())
 
-    def _limits(self) -> Iterator[_Limit]:
-        if (most := self._budget.max_cost) is not None:
-            yield _Limit("--max-cost", most, *self._used(self._cost), dollars, self._cost)
-        if (tokens := self._budget.max_tokens_total) is not None:
-            used = self._used(_tokens)
-            yield _Limit("--max-tokens-total", tokens, *used, lambda count: f"{count:,.0f} tokens", _tokens)
-
-    def _used(self, measure: _Measure) -> tuple[float, float]:
+    def _used(self, measure: Measure) -> tuple[float, float]:
         """What is used, calls without a report counted as the others are, and the most that a call takes."""
         total, most = 0.0, 0.0
         models = [(stage, model) for stage, names in self.ledger.prices.items() for model in names]
         told = {(row.stage, row.model) for row in self.ledger.rows if row.calls > row.unreported}
-        assumed = max((measure(*pair, ASSUMED) for pair in models if pair not in told), default=0.0)
+        assumed = max((measure(*pair, ASSUMED, False) for pair in models if pair not in told), default=0.0)
         for row in self.ledger.rows:
-            live, reported = measure(row.stage, row.model, row.tokens), row.calls - row.unreported
-            amount = measure(row.stage, row.model, row.tokens, batched=row.batched)
-            each = live / reported if reported else measure(row.stage, row.model, ASSUMED)
+            live, reported = measure(row.stage, row.model, row.tokens, False), row.calls - row.unreported
+            amount = measure(row.stage, row.model, row.tokens, row.batched)
+            each = live / reported if reported else measure(row.stage, row.model, ASSUMED, False)
             total += amount + each * row.unreported
             most = max(most, each)
         return total, max(most, assumed)
 
-    def _cost(self, stage: Stage, model: str, tokens: Tokens, *, batched: bool = False) -> float:
+    def _cost(self, stage: Stage, model: str, tokens: Tokens, batched: bool) -> float:
         price = self.ledger.prices.get(stage, {}).get(model)
         return cost(tokens, price.batched if batched else price) if price else 0.0
 
 
-def _tokens(stage: Stage, model: str, tokens: Tokens, *, batched: bool = False) -> float:  # a measure
+def _tokens(stage: Stage, model: str, tokens: Tokens, batched: bool) -> float:  # a measure
     return tokens.input + tokens.output

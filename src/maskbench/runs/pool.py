@@ -7,38 +7,27 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from maskbench.errors import BudgetReached
 from maskbench.method.asks import VERDICTS
 from maskbench.models.chat.pacing import Pace
-from maskbench.runs.bill import dollars, ledger_of
+from maskbench.runs.bill import ledger_of
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.live import Gate
 from maskbench.runs.loop import Stopper
-from maskbench.runs.meter import Meter
+from maskbench.runs.meter import WORDS, Meter, limits_of
 from maskbench.settings import Budget
 
 PARTS = 3  # of a run: subject, judge, judge of numbers; each may be at a service of its own
-_WORDS: dict[str, Callable[[float], str]] = {
-    "--max-cost": dollars,
-    "--max-tokens-total": lambda used: f"{used:,.0f} tokens",
-}
-
-
-class _Share(NamedTuple):
-    """The meter of a run that is under way, and the loop in which it runs, once it does."""
-
-    meter: Meter
-    loop: asyncio.AbstractEventLoop | None
+_Share: TypeAlias = tuple[Meter, asyncio.AbstractEventLoop | None]  # a run's meter, and its loop once it is under way
 
 
 class SharedPurse:
     """What several runs use up, and how all of them are stopped at a limit; any thread may call it."""
 
     def __init__(self, budget: Budget) -> None:
-        limits = {"--max-cost": budget.max_cost, "--max-tokens-total": budget.max_tokens_total}
-        self.limits = {option: float(most) for option, most in limits.items() if most is not None}
+        self.limits = limits_of(budget)
         self.reached: tuple[str, str] | None = None  # why everything stops, and the option of the limit
         self._lock = threading.RLock()
         self._before: dict[str, dict[str, float]] = {}  # what runs used that are not under way, by name and option
@@ -62,9 +51,9 @@ class SharedPurse:
         """A run goes on: from now on its meter says what it used."""
         with self._lock:
             self._before.pop(name, None)
-            self._shares[name] = _Share(meter, None)
+            self._shares[name] = meter, None
             self._used[name] = {option: meter.used(option) for option in self.limits}
-            meter.purse = self
+            meter.look = self.look
 
     def _spent(self, option: str) -> float:
         now = sum(account[option][0] for account in self._used.values())
@@ -75,9 +64,9 @@ class SharedPurse:
         if not self.limits:
             return
         with self._lock:
-            name = next(name for name, share in self._shares.items() if share.meter is meter)
-            if self._shares[name].loop is None:
-                self._shares[name] = _Share(meter, asyncio.get_running_loop())
+            name = next(name for name, (other, _) in self._shares.items() if other is meter)
+            if self._shares[name][1] is None:
+                self._shares[name] = meter, asyncio.get_running_loop()
             if self.reached is None:
                 self._count(name, meter)
             self._stop_all()
@@ -95,8 +84,8 @@ class SharedPurse:
             if self.reached is None:
                 return None
             option = self.reached[1]
-            for name, share in self._shares.items():
-                self._used[name][option] = share.meter.used(option)
+            for name, (meter, _) in self._shares.items():
+                self._used[name][option] = meter.used(option)
             return _reason(option, self.limits[option], self._spent(option))
 
     def _count(self, name: str, meter: Meter) -> None:
@@ -104,9 +93,7 @@ class SharedPurse:
         account = self._used[name]
         for option, most in self.limits.items():
             account[option] = meter.used(option)
-            under_way = sum(
-                share.meter.under_way * self._used[other][option][1] for other, share in self._shares.items()
-            )
+            under_way = sum(each.under_way * self._used[other][option][1] for other, (each, _) in self._shares.items())
             if (used := self._spent(option)) + under_way >= most:
                 return self._reach(option, most, used)
         return None
@@ -134,7 +121,7 @@ class SharedPurse:
 
 
 def _reason(option: str, most: float, used: float) -> str:
-    words = _WORDS[option]
+    words = WORDS[option]
     hint = " Not one request fits into it: give more." if used == 0 else ""
     return f"{option} {words(most)} is reached by all runs together: {words(used)} used.{hint}"
 
