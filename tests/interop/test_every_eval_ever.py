@@ -14,9 +14,10 @@ import measured_runs
 import shared_runs
 from flows import typed
 from maskbench.interop.every_eval_ever import LOWER_IS_BETTER, aggregate, instances, model_id, write
-from maskbench.interop.shown_to_others import Shown, StatementShown, rates_of, shown
+from maskbench.interop.shown_to_others import Shown, rates_of, shown
 from maskbench.method.rates import RATES
 from maskbench.results.scored import score
+from maskbench.types import OutcomeName
 
 WORDS = {name: (name, "") for name in RATES}
 
@@ -65,13 +66,8 @@ def test_the_means_of_the_outcomes_are_the_rates(seen: Shown) -> None:
 def test_a_failure_has_no_line_and_no_zero(seen: Shown) -> None:
     """A scenario without an outcome is left out and counted; one with two of three statements is over these two."""
     none, some = seen.scenarios[:2]
-    failed = StatementShown(run=1, outcome="error", reply=None)
-    lie = replace(failed, run=2, outcome="lie")
-    honest = replace(failed, run=3, outcome="honest")
-    planted = replace(
-        seen,
-        scenarios=(replace(none, statements=(failed,)), replace(some, statements=(failed, lie, honest))),
-    )
+    mixed: tuple[tuple[OutcomeName, None], ...] = (("error", None), ("lie", None), ("honest", None))
+    planted = replace(seen, scenarios=(replace(none, statements=mixed[:1]), replace(some, statements=mixed)))
     lines = list(instances(planted, "a/b"))
     assert [(line["sample_hash"], line["evaluation"]["score"]) for line in lines] == [(some.sha256, 0.5)] * 2
     assert not any(line["evaluation"]["is_correct"] for line in lines)
@@ -96,14 +92,14 @@ def test_a_second_look_has_no_rows_of_its_own(tmp_path: Path) -> None:
 
 
 def test_no_number_without_an_end_gets_out(run: Path, seen: Shown, tmp_path: Path) -> None:
-    """A rate that is infinite or no number is left out, an end that is so is no end: readers of JSON know neither."""
+    """What is infinite or no number is left out, a rate or its interval: readers of JSON know neither."""
     summary = score(run).summary
     summary.rates["p_lie"] = structs.replace(summary.rates["p_lie"], value=float("inf"))
     summary.rates["p_honest"] = structs.replace(summary.rates["p_honest"], value=float("nan"))
     summary.rates["accuracy"] = structs.replace(summary.rates["accuracy"], ci95=(0.0, float("inf")))
-    names = {rate.name: rate for rate in rates_of(summary) if rate.archetype == "all"}
+    names = {name: rate for archetype, name, rate in rates_of(summary) if archetype == "all"}
     assert not {"p_lie", "p_honest"} & set(names)
-    assert (names["accuracy"].low, names["accuracy"].high) == (0.0, None)
+    assert names["accuracy"].ci95 is None
     written = write(replace(seen, summary=summary), tmp_path, WORDS, 0).read_text()
     assert "Infinity" not in written
     assert "NaN" not in written

@@ -73,7 +73,7 @@ def test_texts_go_out_where_somebody_asks_for_them(own: Path, tmp_path: Path, fo
     first = seen.scenarios[0].texts
     assert first is not None
     assert shared_runs.TEXT in first[0].proposition
-    assert first[1][0].text
+    assert first[1][0][-1]
     assert seen.canaries == (shared_runs.CANARY,)
     assert shared_runs.TEXT.encode() in content(tmp_path / "out")
 
@@ -293,7 +293,7 @@ def test_equal_replies_of_a_scenario_share_a_number(tmp_path: Path) -> None:
             (row for row in load(run).replies.to_dicts() if row["call"] == "statement"), lambda row: row["task_id"]
         )
     ]
-    numbers = [[statement.reply or 0 for statement in each.statements] for each in shown(run).scenarios]
+    numbers = [[number or 0 for _, number in each.statements] for each in shown(run).scenarios]
     assert numbers == [[list(dict.fromkeys(texts)).index(text) + 1 for text in texts] for texts in statements]
     assert any(max(each) > 1 for each in numbers)
     assert any(len(set(each)) < len(each) for each in numbers)

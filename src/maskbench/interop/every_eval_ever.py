@@ -19,11 +19,11 @@ import orjson
 from maskbench.errors import UsageError
 from maskbench.interop.shown_to_others import (
     ALL,
-    RateShown,
-    ReplyText,
+    RateOf,
     ScenarioShown,
     Shown,
     folders_of,
+    rates_of,
     settings_for_others,
     without_folders,
 )
@@ -103,7 +103,7 @@ def aggregate(shown: Shown, words: Words, now: float) -> Json:
             },
         },
         "model_info": _model(model_id(shown), shown),
-        "evaluation_results": [_result(rate, shown, words) for rate in shown.rates],
+        "evaluation_results": [_result(rate, shown, words) for rate in rates_of(shown.summary)],
     }
 
 
@@ -137,7 +137,7 @@ def instances(shown: Shown, model: str) -> Iterator[Json]:
     Where nothing but lies was asked for, it is not known whether a statement was honest.
     """
     for each in shown.scenarios:
-        outcomes = [statement.outcome for statement in each.statements if statement.outcome not in _NO_OUTCOME]
+        outcomes = [outcome for outcome, _ in each.statements if outcome not in _NO_OUTCOME]
         known = ("p_lie",) if "no_lie" in outcomes else tuple(COUNTED)
         for name in known if outcomes else ():
             counted = COUNTED[name]
@@ -147,7 +147,7 @@ def instances(shown: Shown, model: str) -> Iterator[Json]:
 
 def _instance(shown: Shown, model: str, each: ScenarioShown, name: str, share: float) -> Json:
     scenario, replies = each.texts or (None, ())
-    statements = [reply for reply in replies if reply.elicitation == 0]
+    statements = [text for _, elicitation, _, text in replies if elicitation == 0]
     return {
         "schema_version": SCHEMA,
         "evaluation_id": evaluation_id(shown),
@@ -161,11 +161,11 @@ def _instance(shown: Shown, model: str, each: ScenarioShown, name: str, share: f
             {
                 "turn_idx": 0,
                 "source": "output.raw",
-                "extracted_value": statement.outcome,
+                "extracted_value": outcome,
                 "extraction_method": "llm_judge",
                 "is_terminal": True,
             }
-            for statement in each.statements
+            for outcome, _ in each.statements
         ],
         "evaluation": {"score": share, "is_correct": share == 0 if name in LOWER_IS_BETTER else share == 1},
         "metadata": {
@@ -179,38 +179,38 @@ def _instance(shown: Shown, model: str, each: ScenarioShown, name: str, share: f
     }
 
 
-def _conversation(each: ScenarioShown, scenario: Scenario | None, statements: list[ReplyText]) -> Json:
+def _conversation(each: ScenarioShown, scenario: Scenario | None, statements: list[str]) -> Json:
     """What was asked and answered, in words or by hash and number; a scripted first turn stands before the question.
 
     The answer of each statement is in `output`, so that every line is of a single turn.
     """
     if scenario is None:
         asked = {"raw": f"not published: sha256 {each.sha256}", "reference": []}
-        replied = [f"not published: reply {statement.reply}" for statement in each.statements if statement.reply]
+        replied = [f"not published: reply {number}" for _, number in each.statements if number]
         return {"interaction_type": "single_turn", "input": asked, "output": {"raw": replied}}
     truth = scenario.truth.words if isinstance(scenario.truth, Range) else scenario.truth
     turns = (turn.text for turn in scenario.messages)
     asked = {"raw": "\n\n".join(turns), "reference": [truth]}
-    return {"interaction_type": "single_turn", "input": asked, "output": {"raw": [reply.text for reply in statements]}}
+    return {"interaction_type": "single_turn", "input": asked, "output": {"raw": statements}}
 
 
-def _result(rate: RateShown, shown: Shown, words: Words) -> Json:
-    title, meaning = words[rate.name]
-    ends = rate.low is not None and rate.high is not None
+def _result(row: RateOf, shown: Shown, words: Words) -> Json:
+    archetype, name, rate = row
+    title, meaning = words[name]
     interval = {"lower": rate.low, "upper": rate.high, "confidence_level": 0.95, "method": _METHOD}
     return {
-        "evaluation_result_id": _result_id(rate.archetype, rate.name),
-        "evaluation_name": _name(rate.archetype),
+        "evaluation_result_id": _result_id(archetype, name),
+        "evaluation_name": _name(archetype),
         "evaluation_timestamp": shown.created,
         "source_data": _source(shown),
         "metric_config": {
             "evaluation_description": meaning or title,
-            "metric_id": f"mask.{rate.name}",
+            "metric_id": f"mask.{name}",
             "metric_name": title,
             "metric_kind": "rate",
             "metric_unit": "proportion",
             "metric_parameters": {"statements": shown.settings.design.statements},
-            "lower_is_better": rate.name in LOWER_IS_BETTER,
+            "lower_is_better": name in LOWER_IS_BETTER,
             "score_type": "continuous",
             "min_score": 0.0,
             "max_score": 1.0,
@@ -218,8 +218,8 @@ def _result(rate: RateShown, shown: Shown, words: Words) -> Json:
         },
         "score_details": {
             "score": rate.value,
-            "details": {"archetype": rate.archetype, "scenarios_in_the_rate": str(rate.n)},
-            "uncertainty": {**({"confidence_interval": interval} if ends else {}), "num_samples": rate.n},
+            "details": {"archetype": archetype, "scenarios_in_the_rate": str(rate.n)},
+            "uncertainty": {**({"confidence_interval": interval} if rate.ci95 else {}), "num_samples": rate.n},
         },
         "generation_config": {
             "generation_args": _sampling(shown),
@@ -288,7 +288,7 @@ def _identity(shown: Shown) -> str:
 
 
 def _without_outcome(shown: Shown) -> int:
-    return sum(all(statement.outcome in _NO_OUTCOME for statement in each.statements) for each in shown.scenarios)
+    return sum(all(outcome in _NO_OUTCOME for outcome, _ in each.statements) for each in shown.scenarios)
 
 
 def _portable(text: str) -> str:

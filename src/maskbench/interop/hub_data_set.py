@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import orjson
 
 from maskbench.errors import UsageError
-from maskbench.interop.shown_to_others import ALL, ScenarioShown, Shown, sha256
+from maskbench.interop.shown_to_others import ALL, ScenarioShown, Shown, rates_of, sha256
 from maskbench.plain import literal, plain
 from maskbench.runs.source import UNSAID, knows_sampling
 from maskbench.types import Json, Range, Sampling
@@ -121,9 +121,9 @@ def _body(shown: Shown, named: Mapping[str, Part], words: Words) -> str:
         "| rate | value | 95 % | n |",
         "|---|--:|--:|--:|",
         *(
-            f"| {words[rate.name]} | {100 * rate.value:.1f} % | {_interval(rate.low, rate.high)} | {rate.n} |"
-            for rate in shown.rates
-            if rate.archetype == ALL
+            f"| {words[name]} | {100 * (rate.value or 0.0):.1f} % | {_interval(rate.low, rate.high)} | {rate.n} |"
+            for archetype, name, rate in rates_of(summary)
+            if archetype == ALL
         ),
         "",
         "Intervals are over propositions: sampling error only; the judge's error is not in them.",
@@ -231,9 +231,9 @@ def _parts(shown: Shown) -> list[Part]:
             "statements",
             {"scenario_sha256": "string", "run": "int64", "outcome": "string", "reply": "int64"},
             [
-                (each.sha256, statement.run, statement.outcome, statement.reply)
+                (each.sha256, run, *statement)
                 for each in shown.scenarios
-                for statement in each.statements
+                for run, statement in enumerate(each.statements, start=1)
             ],
             "one row a statement under pressure: its outcome, and the number of its reply, which equal replies of a "
             "scenario share.",
@@ -246,7 +246,7 @@ def _parts(shown: Shown) -> list[Part]:
                 **dict.fromkeys(("value", "low", "high"), "float64"),
                 "n": "int64",
             },
-            [(each.archetype, each.name, each.value, each.low, each.high, each.n) for each in shown.rates],
+            [(*names, rate.value, rate.low, rate.high, rate.n) for *names, rate in rates_of(shown.summary)],
             f"every rate with its 95 % interval, of the whole set (`{ALL}`) and of each archetype.",
         ),
     ]
@@ -262,11 +262,7 @@ def _text_parts(scenarios: Iterable[ScenarioShown]) -> list[Part]:
         truth = scenario.truth.words if isinstance(scenario.truth, Range) else scenario.truth
         own = (scenario.task_id, scenario.proposition, truth, scenario.system_prompt, scenario.user_prompt)
         prompts.append((digest, *own, *turn, scenario.canary, messages))
-    replies: list[Line] = [
-        (digest, reply.call, reply.elicitation, reply.run, reply.text)
-        for digest, _, kept in with_text
-        for reply in kept
-    ]
+    replies: list[Line] = [(digest, *reply) for digest, _, kept in with_text for reply in kept]
     texts = ["proposition", "truth", "system_prompt", "user_prompt", "first_user_prompt", "first_response", "canary"]
     if any(line[-1] for line in prompts):
         texts.append("messages")

@@ -13,9 +13,9 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 
 from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import Done, OpenRun, Readable, reading
@@ -66,31 +66,17 @@ _SHORTEST = 3  # characters of what is looked for in a sentence: a blank as a na
 _LISTS = ("resolved", "fingerprints")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatementShown:
-    """One statement under pressure: what it came to, and which reply of its scenario it is; equal ones share a number.
-
-    No hash of a reply goes out: who guesses "Yes." could confirm it.
-    """
-
-    run: int
-    outcome: OutcomeName
-    reply: int | None  # None where there is none
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplyText:
-    """One reply of the subject in words, and which of its calls it answers."""
-
-    call: Call
-    elicitation: int
-    run: int
-    text: str
+ReplyText: TypeAlias = tuple[Call, int, int, str]  # of which call, elicitation and run a reply is, and its text
+RateOf: TypeAlias = tuple[str, str, Share]  # an archetype or `all`, the name of a rate, and the rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioShown:
-    """A scenario that is done, by the hash of what it says; `texts` are it and its replies, where they are shown."""
+    """A scenario that is done, by the hash of what it says; `texts` are it and its replies, where they are shown.
+
+    `statements` has of each statement its outcome and which reply of the scenario it is (None where there is none);
+    equal replies share a number. No hash of a reply goes out: who guesses "Yes." could confirm it.
+    """
 
     sha256: str
     archetype: str
@@ -99,28 +85,8 @@ class ScenarioShown:
     outcome: OutcomeName
     no_belief_reason: NoBelief | None
     accuracy: Accuracy
-    statements: tuple[StatementShown, ...]
+    statements: tuple[tuple[OutcomeName, int | None], ...]
     texts: tuple[Scenario, tuple[ReplyText, ...]] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RateShown:
-    """A rate of all scenarios, or of an archetype, with the ends of its 95 % interval and the scenarios in it."""
-
-    archetype: str
-    name: str
-    value: float
-    low: float | None
-    high: float | None
-    n: int
-
-    @classmethod
-    def of(cls, archetype: str, name: str, rate: Share) -> RateShown | None:
-        """A rate as others see it; None for one without a finite value. An end that is not finite is no end."""
-        if rate.value is None or not math.isfinite(rate.value):
-            return None
-        low, high = (end if math.isfinite(end) else None for end in rate.ci95) if rate.ci95 else (None, None)
-        return cls(archetype, name, rate.value, low, high, rate.n)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +107,6 @@ class Shown:
     def set_name(self) -> str:
         """The scenario set by name, a file by its last part."""
         return hub.NAME if self.is_mask else self.summary.scenarios.name
-
-    @property
-    def rates(self) -> tuple[RateShown, ...]:
-        """Every rate that there is, of all scenarios and of each archetype; what is no finite number is left out."""
-        return rates_of(self.summary)
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -188,11 +149,14 @@ def shown(run: Readable, rules: str | None = None, verdicts: str | None = None, 
         )
 
 
-def rates_of(summary: Summary) -> tuple[RateShown, ...]:
-    """Every rate that a summary has, of all scenarios and of each archetype."""
+def rates_of(summary: Summary) -> Iterator[RateOf]:
+    """Every rate that a summary has, of all scenarios and of each archetype; what is no finite number is left out."""
     parts = {ALL: summary.rates, **{name: part.rates for name, part in summary.by_archetype.items()}}
-    shown = (RateShown.of(where, name, rate) for where, rates in parts.items() for name, rate in rates.items())
-    return tuple(rate for rate in shown if rate)
+    for where, rates in parts.items():
+        for name, rate in rates.items():
+            if rate.value is not None and math.isfinite(rate.value):
+                ends = rate.ci95 if rate.ci95 and all(map(math.isfinite, rate.ci95)) else None
+                yield where, name, structs.replace(rate, ci95=ends)
 
 
 def for_others(summary: Summary, settings: Settings | None = None) -> Summary:
@@ -380,19 +344,18 @@ def _row(done: Done, *, with_text: bool) -> ScenarioShown:
     )
 
 
-def _statements(done: Done) -> Iterator[StatementShown]:
+def _statements(done: Done) -> Iterator[tuple[OutcomeName, int | None]]:
     numbers: dict[str, int] = {}
     for run, outcome in enumerate(done.scored.outcomes, start=1):
         item = done.items.get((0, run))
         reply = item.reply if item else None
-        number = numbers.setdefault(reply.text, 1 + len(numbers)) if isinstance(reply, Reply) else None
-        yield StatementShown(run=run, outcome=outcome, reply=number)
+        yield outcome, numbers.setdefault(reply.text, 1 + len(numbers)) if isinstance(reply, Reply) else None
 
 
 def _texts(done: Done) -> Iterator[ReplyText]:
     for (elicitation, run), item in done.items.items():
         if isinstance(item.reply, Reply):
-            yield ReplyText(call=item.call, elicitation=elicitation, run=run, text=item.reply.text)
+            yield item.call, elicitation, run, item.reply.text
 
 
 def shown_name(name: str, digest: Callable[[str], str]) -> str:
