@@ -10,7 +10,6 @@ from typing import Any
 
 import orjson
 import pytest
-from msgspec import UNSET
 from msgspec.structs import replace
 
 from flows import typed
@@ -135,7 +134,7 @@ def test_too_many_failures_withhold_the_difference(runs: dict[str, Path], tmp_pa
     assert found.test is None
     assert "could not be had" in found.withheld
     assert found.rates["p_lie"].difference is None
-    assert found.asked is UNSET
+    assert found.asked is None
     assert found.rates["p_lie"].bounds[0] < found.rates["p_lie"].bounds[1]
     text = str(compare(runs["liar"], broken))
     assert "WITHHELD: " in text
@@ -395,5 +394,5 @@ def test_no_split_is_shown_where_no_row_says_what_it_asks_for(runs: dict[str, Pa
             told = f"replace(CAST(row AS TEXT), '\"asked_outright\":{said}', '\"asked_outright\":null')"
             change(path, f"UPDATE scenarios SET row = CAST({told} AS BLOB)")  # noqa: S608
     data = compare(*silent).data
-    assert data.others[0].asked is UNSET
+    assert data.others[0].asked is None
     assert "what rows ask for" not in text(list(blocks_of(data)), 120)

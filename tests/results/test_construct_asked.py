@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import UNSET, json
+from msgspec import json
 
 from answered_runs import HARMFUL, Planned, answered, answers
 from maskbench.interop.export import write
@@ -257,7 +257,7 @@ def test_compare_refuses_answers_of_two_judges(ten: Path, tmp_path: Path) -> Non
     chosen = folder.settings().having(judge="k", construct=("harm", "performance"))
     ask_construct(folder, chosen, judges={"binary": other, "numerical": other})
     (pairing,) = compare(ten, tmp_path / "b").data.others
-    assert pairing.readings is UNSET
+    assert pairing.readings is None
     assert any(
         "readings by the questions on statements (--construct) are not compared: j answered" in line
         for line in pairing.warnings
@@ -291,5 +291,5 @@ def test_compare_refuses_answers_to_other_prompts(ten: Path, tmp_path: Path) -> 
         asked.prompts["harm"] = "of another version"
         store.remember(FACT, [to_builtins(asked)])
     (pairing,) = compare(ten, tmp_path / "b").data.others
-    assert pairing.readings is UNSET
+    assert pairing.readings is None
     assert any("was asked by other prompts than" in line and "(harm)" in line for line in pairing.warnings)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import UnsetType
-
 from maskbench.plain import one_line
 from maskbench.presentation.format import between, percent, points
 from maskbench.presentation.words import RATES
@@ -55,7 +53,7 @@ def finding(data: ComparisonData, pairing: Pairing) -> str:
 
 def besides(pairing: Pairing, *, with_ends: bool) -> Iterator[str]:
     """What became of the other outcomes: fewer lies may be more evasion."""
-    shares = not isinstance(pairing.shared_beliefs, UnsetType)
+    shares = pairing.shared_beliefs is not None
     for name in ("p_honest", "p_evasive", *(() if shares else ("p_no_belief",))):
         rate = pairing.rates[name]
         yield f"{RATES[name]} {points(rate.difference)}" + (f" ({between(rate.ci95)})" if with_ends else "")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
-from msgspec import UnsetType
-
 from maskbench.method.archetypes import TABLE
 from maskbench.plain import one_line
 from maskbench.results.summary import ScenariosShown
@@ -111,7 +109,7 @@ def pressing(name: str, sets: Iterable[Taken]) -> str:
 
 def _brought(name: str, sets: Iterable[Taken]) -> ArchetypeWords | None:
     kept = (taken.archetypes for taken in sets)
-    return next((words[name] for words in kept if not isinstance(words, UnsetType) and name in words), None)
+    return next((words[name] for words in kept if name in words), None)
 
 
 def cause(name: str) -> str:

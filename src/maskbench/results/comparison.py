@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
-from msgspec import UNSET, Struct, UnsetType, json, structs
+from msgspec import Struct, json, structs
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
@@ -114,7 +114,7 @@ class RunCompared(Struct, forbid_unknown_fields=True):
     n: int
 
 
-class Pairing(RunCompared, forbid_unknown_fields=True):
+class Pairing(RunCompared, forbid_unknown_fields=True, omit_defaults=True):
     """A run held against the first one.
 
     `test` names the one test, whose p is that of P(lie); `p_holm` is adjusted for all comparisons that are made.
@@ -138,13 +138,13 @@ class Pairing(RunCompared, forbid_unknown_fields=True):
     mcnemar: McNemar
     changed: list[Change]
     by_themselves: ByThemselves | None
-    shared_beliefs: str | UnsetType = UNSET  # the run whose beliefs both have
-    readings: dict[str, Difference] | UnsetType = UNSET  # of P(lie) by the words of the lies, where both were asked
-    judged: Difference | UnsetType = UNSET  # P(lie) by the judge, where labels correct the rates
-    asked: tuple[Split, Split] | UnsetType = UNSET  # both by whether the falsehood was asked for, on shared scenarios
+    shared_beliefs: str | None = None  # the run whose beliefs both have
+    readings: dict[str, Difference] | None = None  # of P(lie) by the words of the lies, where both were asked
+    judged: Difference | None = None  # P(lie) by the judge, where labels correct the rates
+    asked: tuple[Split, Split] | None = None  # both by whether the falsehood was asked for, on shared scenarios
 
 
-class ComparisonData(Struct, forbid_unknown_fields=True):
+class ComparisonData(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Runs held against the first of them; `comparisons` is how many are tested."""
 
     schema: Literal[1]
@@ -153,7 +153,7 @@ class ComparisonData(Struct, forbid_unknown_fields=True):
     comparisons: int
     first: RunCompared
     others: list[Pairing]
-    confirm: list[str] | UnsetType = UNSET  # how the best of several runs with the same beliefs is confirmed
+    confirm: list[str] | None = None  # how the best of several runs with the same beliefs is confirmed
 
     def as_dict(self) -> Json:
         """The comparison as `maskbench compare --json` prints it."""
@@ -226,7 +226,7 @@ def compare_read(
         pairing.p_holm, pairing.significant = p, p < 1 - LEVEL
     notes = [first.rules.note] if first.rules.note else []
     notes += froms
-    confirm = list(confirmed(arms)) or UNSET
+    confirm = list(confirmed(arms)) or None
     return Comparison(ComparisonData(SCHEMA, first.rules.name, notes, len(tested), about(first), pairings, confirm))
 
 
@@ -342,10 +342,10 @@ def _pairing(
         mcnemar=mcnemar,
         changed=changed,
         by_themselves=None if only_lies else by_themselves(pairs, first, other, retest),
-        shared_beliefs=str((first.beliefs_from or other.beliefs_from or about(first)).run) if is_shared else UNSET,
-        readings=UNSET if failed else readings_compared(first, other, keys, weights, a.clusters, tested=not why),
-        judged=structs.replace(untested(judged) if why else judged, p=None, p_exact=None) if by_labels else UNSET,
-        asked=UNSET if failed or is_corrected else _asked((a, b), both, weights, (first, other)),
+        shared_beliefs=str((first.beliefs_from or other.beliefs_from or about(first)).run) if is_shared else None,
+        readings=None if failed else readings_compared(first, other, keys, weights, a.clusters, tested=not why),
+        judged=structs.replace(untested(judged) if why else judged, p=None, p_exact=None) if by_labels else None,
+        asked=None if failed or is_corrected else _asked((a, b), both, weights, (first, other)),
     )
 
 
@@ -362,14 +362,14 @@ def _of_looks(
 
 def _asked(
     tables: tuple[Table, Table], both: Shared, weights: Columns, arms: tuple[ScoredRun, ScoredRun]
-) -> tuple[Split, Split] | UnsetType:
-    """Both runs by whether the falsehood was asked for outright; unset where a set does not say."""
+) -> tuple[Split, Split] | None:
+    """Both runs by whether the falsehood was asked for outright; None where a set does not say."""
     archetypes = in_order({row.archetype for row in both.first})
     ours, theirs = (
         asked_outright(RateSource(replace(table, weights=weights)), archetypes, arm.settings)
         for table, arm in zip(tables, arms, strict=True)
     )
-    return (ours, theirs) if ours and theirs else UNSET
+    return (ours, theirs) if ours and theirs else None
 
 
 def _corrected(both: Shared, weights: Columns, first: ScoredRun, other: ScoredRun, by: RatesBy) -> CorrectedPair | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from msgspec import UNSET, UnsetType, structs
+from msgspec import structs
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
@@ -190,10 +190,10 @@ def _with_factors(
 
 def readings_compared(
     first: ScoredRun, other: ScoredRun, keys: list[Key], weights: Columns, clusters: NDArray[np.int64], *, tested: bool
-) -> dict[str, Difference] | UnsetType:
-    """Each reading that both runs have, on these scenarios; unset where there is none, or another judge answered."""
+) -> dict[str, Difference] | None:
+    """Each reading that both runs have, on these scenarios; None where there is none, or another judge answered."""
     if why_no_readings(first, other) is not None or first.construct is None or other.construct is None:
-        return UNSET
+        return None
     compared: dict[str, Difference] = {}
     for name in READINGS:
         ours, theirs = (run.construct.lies(name) for run in (first, other) if run.construct)
@@ -202,7 +202,7 @@ def readings_compared(
             left, right = (np.array([side[keys[place]] for place in both]) for side in (ours, theirs))
             rate = paired_rate(left, right, weights[both], clusters[both])
             compared[name] = structs.replace(rate if tested else untested(rate), p=None, p_exact=None)
-    return compared or UNSET
+    return compared or None
 
 
 def why_no_readings(first: ScoredRun, other: ScoredRun) -> str | None:

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import orjson
-from msgspec import UNSET, Struct, UnsetType, to_builtins
+from msgspec import Struct, to_builtins
 
 from maskbench.errors import RunError, RunUnreadable, UnknownVerdicts
 from maskbench.plain import escaped, in_utf8, plain, unformula
@@ -33,8 +33,8 @@ Cell: TypeAlias = str | float | None  # of a CSV file
 class BoardRun(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """A run with its rank and the models that lie significantly less often, or with the reason why it has no rank."""
 
-    rank: int | UnsetType = UNSET
-    because: str | UnsetType = UNSET
+    rank: int | None = None
+    because: str | None = None
     model: str
     run: str
     withheld: str | None
@@ -43,12 +43,12 @@ class BoardRun(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=T
     counts: dict[OutcomeName, int]
     rates: dict[str, Share]
     rates_by: RatesBy
-    lies_significantly_less: list[str] | UnsetType = UNSET
+    lies_significantly_less: list[str] | None = None
     beliefs_from: BeliefsFrom | None = None  # whose beliefs they are, where the run did not ask for its own
     imported: ImportedFrom | None = None  # where replies and verdicts are from, where no run asked for them
 
 
-class BoardTable(Struct, forbid_unknown_fields=True, kw_only=True):
+class BoardTable(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """The runs of one protocol id on the same scenarios."""
 
     scenarios: ScenariosShown
@@ -58,8 +58,8 @@ class BoardTable(Struct, forbid_unknown_fields=True, kw_only=True):
     comparisons: int
     ranked: list[BoardRun]
     not_ranked: list[BoardRun]
-    shared_beliefs: list[str] | UnsetType = UNSET  # which runs share beliefs, and how the best of several is confirmed
-    scaling: ScalingShown | UnsetType = UNSET
+    shared_beliefs: list[str] | None = None  # which runs share beliefs, and how the best of several is confirmed
+    scaling: ScalingShown | None = None
 
 
 class Unreadable(Struct, forbid_unknown_fields=True):
@@ -210,15 +210,15 @@ def _table(board: Board) -> BoardTable:
         comparisons=board.comparisons,
         ranked=[_run(row) for row in board.ranked],
         not_ranked=[_run(row) for row in board.unranked],
-        shared_beliefs=list(board.sharing) or UNSET,
+        shared_beliefs=list(board.sharing) or None,
     )
 
 
 def _run(row: Row) -> BoardRun:
     result = row.result
     return BoardRun(
-        rank=row.rank or UNSET,
-        because=row.why or UNSET,
+        rank=row.rank or None,
+        because=row.why or None,
         model=result.model,
         run=str(result.path),
         withheld=result.withheld,
@@ -227,7 +227,7 @@ def _run(row: Row) -> BoardRun:
         counts=result.summary.counts,
         rates=result.rates,
         rates_by=whose(result),
-        lies_significantly_less=list(row.beaten_by) if row.rank else UNSET,
+        lies_significantly_less=list(row.beaten_by) if row.rank else None,
         beliefs_from=result.summary.beliefs_from,
         imported=result.summary.imported,
     )

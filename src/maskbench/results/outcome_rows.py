@@ -50,10 +50,10 @@ class WhyNot(Struct, forbid_unknown_fields=True):
     detail: str
 
 
-class Sample(Struct, forbid_unknown_fields=True, kw_only=True):
+class Sample(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """One reply with its verdict; `call` stands only where it is one to a check on the subject."""
 
-    call: Call | UnsetType = UNSET
+    call: Call | None = None
     elicitation: int
     run: int
     response: str | None
@@ -65,7 +65,7 @@ class Sample(Struct, forbid_unknown_fields=True, kw_only=True):
     error: WhyNot | None
 
 
-class OutcomeRow(Struct, forbid_unknown_fields=True, kw_only=True):
+class OutcomeRow(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """A scenario that is done; `second_probability`, `checks` and `construct` stand only in runs that have such."""
 
     archetype: str
@@ -81,9 +81,9 @@ class OutcomeRow(Struct, forbid_unknown_fields=True, kw_only=True):
     outcome: OutcomeName
     accuracy: Accuracy
     second_probability: float | UnsetType | None = UNSET
-    checks: list[Sample] | UnsetType = UNSET
-    construct: list[dict[str, str]] | UnsetType = UNSET  # of each statement: its answers, by question
-    beliefs_from: str | UnsetType = UNSET  # the run that asked for the beliefs, where it was another one
+    checks: list[Sample] | None = None
+    construct: list[dict[str, str]] | None = None  # of each statement: its answers, by question
+    beliefs_from: str | None = None  # the run that asked for the beliefs, where it was another one
 
 
 Cell: TypeAlias = str | float | bool | None  # whole numbers are among the floats
@@ -104,7 +104,7 @@ def rows(verdicts: VerdictSet, rules: RuleSet, *, on_lost: bool = False) -> Iter
     for done in verdicts.read(rules, *([set_of(asked.judge)] if asked else ())):
         items = verdicts.with_lost(done.samples, done.items) if on_lost else done.items
         row = _row(done, items, verdicts)
-        row.beliefs_from = source.run if source else UNSET
+        row.beliefs_from = source.run if source else None
         if asked:
             answers = answers_on(asked, done.samples)
             row.construct = [answers.get(number, {}) for number in range(1, len(row.outcomes) + 1)]
@@ -142,7 +142,7 @@ def _sample(item: Item, *, is_check: bool = False) -> Sample:
     reply = item.reply if isinstance(item.reply, Reply) else None
     judgement = item.judgement if isinstance(item.judgement, Judgement) else None
     return Sample(
-        call=item.call if is_check else UNSET,
+        call=item.call if is_check else None,
         elicitation=item.elicitation,
         run=item.run,
         response=reply.text if reply else None,

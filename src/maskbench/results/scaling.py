@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from maskbench.results.common_beliefs import source_of
@@ -53,13 +53,13 @@ class Spearman(Struct, forbid_unknown_fields=True):
     families: int
 
 
-class ScalingShown(Struct, forbid_unknown_fields=True):
+class ScalingShown(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Rates against the compute that went into the models; with one statement there is no score at n statements."""
 
     statements: int
     spearman: dict[str, Spearman]
     left_out: list[str]  # models whose compute is not given
-    sharing: list[str] | UnsetType = UNSET  # runs on the beliefs of another one, which are no independent draws
+    sharing: list[str] | None = None  # runs on the beliefs of another one, which are no independent draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def scaling(results: Sequence[Result], compute: Mapping[str, Compute], rng: np.r
         correlations[measure] = correlate(x, [value for value in column if value is not None], families, rng)
     left_out = [result.model for result in apart if not compute_of(result.model, compute)]
     sharing = [result.model for result in results if source_of(result)]
-    return ScalingShown(statements, correlations, left_out, sharing or UNSET)
+    return ScalingShown(statements, correlations, left_out, sharing or None)
 
 
 def measures(result: Result, statements: int) -> dict[str, float | None]:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from textwrap import fill
 
-from msgspec import UnsetType
-
 from maskbench.method.rates import OUTCOME_RATES
 from maskbench.method.rates import RATES as EVERY
 from maskbench.method.rules import named
@@ -233,7 +231,7 @@ def correlations_with_compute(scaling: ScalingShown) -> Iterator[Block]:
     )
     if scaling.left_out:
         yield one_line(f"Without compute, and left out: {', '.join(scaling.left_out)}.")
-    if not isinstance(scaling.sharing, UnsetType):
+    if scaling.sharing:
         yield one_line(f"On the beliefs of another run, and left out: {', '.join(scaling.sharing)}.")
 
 

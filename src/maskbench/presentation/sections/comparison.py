@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import UnsetType
-
 from maskbench.judges.people.readers import CALLED
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import (
@@ -56,7 +54,7 @@ def comparison(data: ComparisonData | None, refused: Sequence[str] = ()) -> Iter
     )
     yield from map(Warn, refused)
     if data is not None:
-        yield from () if isinstance(data.confirm, UnsetType) else map(Warn, data.confirm)
+        yield from map(Warn, data.confirm or ())
         several = len(data.others) > 1
         if several and any(pairing.rates["p_lie"].difference is not None for pairing in data.others):
             yield Only("page", _against_the_first(data))
@@ -104,7 +102,7 @@ def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> 
     yield from _losses(pairing)
     yield transitions(pairing.transitions, first, other)
     yield Facts(tuple(_facts(data, pairing)))
-    if not isinstance(pairing.asked, UnsetType):
+    if pairing.asked:
         yield from (
             Only("text", block) for block in split_blocks(dict(zip((first, other), pairing.asked, strict=True)))
         )
@@ -128,7 +126,7 @@ def rates_are(pairing: Pairing, first: str, other: str, *, has_table: bool = Fal
         yield from corrected(pairing.corrected, first, other)
         return
     text = whose_rates(pairing)
-    if not isinstance(pairing.judged, UnsetType):
+    if pairing.judged is not None:
         text += f" By the judge alone: {_with_ends(pairing.judged, first, other)}."
     elif pairing.corrected and not has_table:
         who = CALLED[pairing.corrected.who].theirs
@@ -155,7 +153,7 @@ def _side(value: object) -> str:
 def rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
     """Every rate of both runs, and the difference."""
     rates = pairing.rates
-    is_shared = not isinstance(pairing.shared_beliefs, UnsetType)
+    is_shared = pairing.shared_beliefs is not None
     rows = tuple(
         (
             RATES[name],

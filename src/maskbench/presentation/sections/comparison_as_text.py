@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from msgspec import UnsetType, structs
+from msgspec import structs
 
 from maskbench.method.asks import VERDICTS
 from maskbench.plain import one_line
@@ -33,7 +33,7 @@ JOINT = " + "  # between a subject and what was done to it
 def in_brief(data: ComparisonData) -> Iterator[Block]:
     """The verdicts, the rates and what became of each outcome; of several runs a line each."""
     data, subject = shortly(data)
-    yield from () if isinstance(data.confirm, UnsetType) else map(Warn, data.confirm)
+    yield from map(Warn, data.confirm or ())
     yield from _one(data, data.others[0], subject) if len(data.others) == 1 else _several(data, subject)
     yield from map(one_line, data.notes)
 

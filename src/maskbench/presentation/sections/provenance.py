@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import UnsetType
-
 from maskbench.plain import one_line
 from maskbench.results.common_beliefs import SHARED, asked_anew
 from maskbench.results.comparison import Pairing
@@ -39,7 +37,7 @@ def marked(summary: Summary, rate: str, what: str) -> str:
 
 def of_pairing(pairing: Pairing) -> Iterator[tuple[str, str]]:
     """That two runs have the same beliefs, and what that means for their difference."""
-    if not isinstance(pairing.shared_beliefs, UnsetType):
+    if pairing.shared_beliefs is not None:
         yield (
             "beliefs",
             f"shared, those of {one_line(pairing.shared_beliefs, 80)}: no difference here has their noise in it, and "
