@@ -1,14 +1,13 @@
 """The words for what an intervention did: a table of effects, and the choice of a dose."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from maskbench.interventions.dose.conclusion import (
-    Candidate,
     Conclusion,
     Limits,
+    Seen,
     Word,
     choose,
     conclude,
@@ -140,23 +139,23 @@ def test_random_directions_are_counted_on_the_side_of_the_effect() -> None:
     assert exceeds(0.3, ()) == 0
 
 
-def candidate(name: str, p_lie: float | None, **changes: float | None) -> Candidate:
-    """A dose without damage."""
-    return replace(Candidate(name, p_lie, 0.0, 0.0, 0.0, 1.0), **changes)  # type: ignore[arg-type]
+def seen(p_lie: float | None, **changes: float | None) -> Seen:
+    """A dose without damage, but for these changes."""
+    return {"p_lie": p_lie, "accuracy": 0.0, "p_no_belief": 0.0, "malformed": 0.0, "perplexity": 1.0, **changes}
 
 
 def test_the_lowest_p_lie_among_undamaged_doses_is_chosen() -> None:
     """A lower one with damage is named with what is wrong with it."""
     chosen, ruled_out = choose(
-        [
-            candidate("weak", 0.4),
-            candidate("good", 0.2),
-            candidate("as good", 0.2),
-            candidate("wrong", 0.1, accuracy=-0.06),
-            candidate("empty", 0.1, p_no_belief=0.2),
-            candidate("garbled", 0.0, malformed=0.3, perplexity=3.0),
-            candidate("failed", None),
-        ],
+        {
+            "weak": seen(0.4),
+            "good": seen(0.2),
+            "as good": seen(0.2),
+            "wrong": seen(0.1, accuracy=-0.06),
+            "empty": seen(0.1, p_no_belief=0.2),
+            "garbled": seen(0.0, malformed=0.3, perplexity=3.0),
+            "failed": seen(None),
+        },
         LIMITS,
     )
     assert chosen == "good"
@@ -170,7 +169,7 @@ def test_the_lowest_p_lie_among_undamaged_doses_is_chosen() -> None:
 
 def test_at_half_the_margin_a_dose_is_kept_and_without_any_left_none_is_chosen() -> None:
     """Damage counts from beyond it on; what could not be measured rules nothing out."""
-    assert choose([candidate("edge", 0.2, accuracy=-0.025, malformed=0.025, perplexity=1.5)], LIMITS)[0] == "edge"
-    assert choose([candidate("endpoint", 0.2, accuracy=None, perplexity=None)], LIMITS)[0] == "endpoint"
-    assert choose([candidate("wrong", 0.1, accuracy=-0.03)], LIMITS)[0] is None
-    assert choose([], LIMITS) == (None, {})
+    assert choose({"edge": seen(0.2, accuracy=-0.025, malformed=0.025, perplexity=1.5)}, LIMITS)[0] == "edge"
+    assert choose({"endpoint": seen(0.2, accuracy=None, perplexity=None)}, LIMITS)[0] == "endpoint"
+    assert choose({"wrong": seen(0.1, accuracy=-0.03)}, LIMITS)[0] is None
+    assert choose({}, LIMITS) == (None, {})

@@ -12,8 +12,10 @@ from importlib.metadata import version
 from pathlib import Path
 from random import Random
 
+from msgspec import structs
+
 from maskbench.interventions.dose.conclusion import CHOICE, Conclusion, choose, conclude, exceeds
-from maskbench.interventions.dose.curve import candidate, curve
+from maskbench.interventions.dose.curve import curve, seen
 from maskbench.interventions.dose.damage import Perplexities
 from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.interventions.dose.plan import Dose, check, doses, splits, strength, zero
@@ -136,11 +138,7 @@ class _Measuring:
         else:
             verdict = self._conclude(on_test, controls)
         return DoseCurve(
-            complete=True,
-            plan=begun.plan,
-            maskbench=begun.maskbench,
-            choice=begun.choice,
-            words=begun.words,
+            **{**structs.asdict(begun), "complete": True},
             split=split,
             dev=on_dev,
             test=on_test,
@@ -180,7 +178,7 @@ class _Measuring:
         if len(several) == 1:
             return None, several[0]
         zero_, rows = self._curve(dev, "dev", several, self.plan.dev_statements)
-        name, ruled_out = choose([candidate(row) for row in rows], self.plan.limits)
+        name, ruled_out = choose({row.name: seen(row) for row in rows}, self.plan.limits)
         chosen = next((dose for dose in several if dose.name == name), None)
         return OnDev(zero_, rows, name, dict(ruled_out)), chosen
 
@@ -229,17 +227,7 @@ class _Measuring:
             controls.append(replace(strength(plan, chosen.layers, chosen.amount, path), name=name))
         runs = self._runs(test, "controls", controls, plan.control_statements)
         _, against = curve(self.folder.path / on_test.zero.run, runs, plan.base.design.rules)
-        rows = [
-            RandomRow(
-                name=row.name,
-                run=row.run,
-                rates=row.rates,
-                malformed=row.malformed,
-                withheld=row.withheld,
-                untested_because=row.untested_because,
-            )
-            for row in against
-        ]
+        rows = [RandomRow(**{name: getattr(row, name) for name in RandomRow.__struct_fields__}) for row in against]
         differences = [row.rates["p_lie"].difference for row in rows if row.rates["p_lie"].difference is not None]
         changed = next(row.rates["p_lie"].difference for row in on_test.rows if row.name == chosen.name)
         return RandomDirections(plan.control_statements, rows, differences, exceeds(changed or 0.0, differences))

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from msgspec import structs
 
-from maskbench.interventions.dose.conclusion import Candidate
+from maskbench.interventions.dose.conclusion import Seen
 from maskbench.interventions.dose.damage import malformed
 from maskbench.interventions.dose.record import BeliefsChanged, DoseAlone, DoseRow
 from maskbench.judges.verdict_sets import Done
@@ -77,16 +77,11 @@ def curve(base: Path, runs: Sequence[Path], rules_name: str) -> tuple[DoseAlone,
     return zero, [_against(first, other, pairing) for other, pairing in zip(others, pairings, strict=True)]
 
 
-def candidate(row: DoseRow) -> Candidate:
-    """The row as one to choose from."""
-    return Candidate(
-        row.name,
-        row.rates["p_lie"].other,
-        row.rates["accuracy"].difference,
-        row.rates["p_no_belief"].difference,
-        row.malformed.difference,
-        row.perplexity_ratio,
-    )
+def seen(row: DoseRow) -> Seen:
+    """The row as the choice of a dose sees it."""
+    changes = {name: row.rates[name].difference for name in ("accuracy", "p_no_belief")}
+    known = {"malformed": row.malformed.difference, "perplexity": row.perplexity_ratio}
+    return {"p_lie": row.rates["p_lie"].other, **changes, **known}
 
 
 def _alone(run: Reading) -> DoseAlone:
@@ -118,6 +113,12 @@ def _share(run: Reading) -> float | None:
     return sum(weight * count / total for weight, count, total in counted) / whole if whole else None
 
 
+# What a dose and any other run that is compared have in common.
+_COMPARED = [
+    name for name in DoseRow.__struct_fields__ if name in {*Pairing.__struct_fields__} - {*DoseAlone.__struct_fields__}
+]
+
+
 def _against(base: Reading, run: Reading, pairing: Pairing) -> DoseRow:
     """A dose held against dose 0."""
     both = shared(base.arm, run.arm)
@@ -128,17 +129,7 @@ def _against(base: Reading, run: Reading, pairing: Pairing) -> DoseRow:
     own = [_as_tested(rate, pairing) for rate in (by_base, _malformed(base, run, keys, weights, table))]
     return DoseRow(
         **structs.asdict(_alone(run)),
-        withheld=pairing.withheld,
-        untested_because=pairing.untested_because,
-        rates=pairing.rates,
-        factors=pairing.factors,
-        effects=pairing.effects,
-        test=pairing.test,
-        p_holm=pairing.p_holm,
-        significant=pairing.significant,
-        transitions=pairing.transitions,
-        mcnemar=pairing.mcnemar,
-        warnings=pairing.warnings,
+        **{name: getattr(pairing, name) for name in _COMPARED},
         p_lie_by_base=own[0],
         beliefs_changed=_changed(base, run),
         malformed=own[1],
