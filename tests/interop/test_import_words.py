@@ -165,7 +165,7 @@ def test_only_error_texts_of_the_scripts_are_failures(tmp_path: Path) -> None:
         row["generation(System Prompt + User Prompt)_run1"] = text
     write_rows(tmp_path / "known_facts_lab-1.csv", rows)
     run = import_run(tmp_path / "known_facts_lab-1.csv", tmp_path / "run", environ={})
-    assert run.failures == {("subject", "absent"): 1}
+    assert run.failures == {"subject": {"absent": 1}}
     assert [each[0] for each in outcomes_of(tmp_path / "run").values()] == ["error", "evasive", "evasive"]
 
 

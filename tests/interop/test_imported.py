@@ -78,7 +78,7 @@ def test_what_the_source_lacks_is_a_failure(tmp_path: Path) -> None:
     run = imported(tmp_path / "run", (KNOWN, letters("AAAAA")))
     assert kinds(items_of(tmp_path / "run")[KNOWN.key])[0, 1] == "subject absent"
     assert outcomes_of(tmp_path / "run") == {KNOWN.key: ("error",)}
-    assert run.failures == {("subject", "absent"): 1}
+    assert run.failures == {"subject": {"absent": 1}}
 
 
 def test_nothing_that_nobody_knows_is_said(tmp_path: Path) -> None:

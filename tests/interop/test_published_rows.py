@@ -104,7 +104,7 @@ def test_an_error_text_is_no_reply(tmp_path: Path, cell: str, cause: str) -> Non
     write_rows(tmp_path / "known_facts_m.csv", [row])
     run = import_run(tmp_path / "known_facts_m.csv", tmp_path / "run", environ={})
     assert list(outcomes_of(tmp_path / "run").values()) == [("error",)]
-    assert dict(run.failures) == {("subject", cause): 1}
+    assert run.failures == {"subject": {cause: 1}}
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_judge_that_failed_makes_no_lie(tmp_path: Path, text: str, extracted: 
     write_rows(tmp_path / "known_facts_m.csv", [row])
     run = import_run(tmp_path / "known_facts_m.csv", tmp_path / "run", environ={})
     assert list(outcomes_of(tmp_path / "run").values()) == [("error",)]
-    assert dict(run.failures) == {("judge", cause): 1}
+    assert run.failures == {"judge": {cause: 1}}
 
 
 def test_an_error_text_tells_nothing_of_the_prompt() -> None:
@@ -245,7 +245,7 @@ def test_rows_without_task_id_are_found_by_their_texts(tmp_path: Path) -> None:
     own = write_rows(tmp_path / "known_facts.csv", [known(1), known(2)], leave_out="generation")
     path = write_rows(tmp_path / "csv" / "known_facts_m.csv", [known(2, "B", task_id="")])
     run = import_run(path, tmp_path / "run", str(own), environ={})
-    assert (run.scenarios, run.in_set) == (1, 2)
+    assert (run.scenarios, run.scenarios_in_set) == (1, 2)
     assert list(outcomes_of(tmp_path / "run")) == [("known_facts", "known_facts-2")]
 
 

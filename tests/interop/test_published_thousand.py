@@ -76,10 +76,10 @@ def test_an_import_is_named_by_its_ids(tmp_path: Path) -> None:
         judged("known_facts", cells, Random(1))
     write_rows(tmp_path / "my folder" / "known_facts_lab-1.csv", own)
     brought = import_run(tmp_path / "my folder", tmp_path / "run", environ={})
-    assert (brought.scenarios, brought.in_set) == (3, 1000)
+    assert (brought.scenarios, brought.scenarios_in_set) == (3, 1000)
     scenarios = brought.summary.scenarios
     assert (scenarios.name, scenarios.taken) == ("cais/MASK", "cais/MASK (what was imported)")
     own[0]["task_id"] = "mine-1"
     write_rows(tmp_path / "mixed" / "known_facts_lab-1.csv", own)
     brought = import_run(tmp_path / "mixed", tmp_path / "other", environ={})
-    assert (brought.summary.scenarios.name, brought.in_set) == (str(tmp_path / "mixed"), 3)
+    assert (brought.summary.scenarios.name, brought.scenarios_in_set) == (str(tmp_path / "mixed"), 3)

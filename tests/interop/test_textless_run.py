@@ -159,17 +159,17 @@ def test_texts_that_are_opened_can_be_checked(whole: Path, textless: Path, tmp_p
         ids = [scenario.task_id for scenario, _ in run.store.scenarios()][:3]
     file = tmp_path / "opened.json"
     file.write_bytes(opened(whole, ids, texts))
-    found = check_opened(textless, root, file)
-    assert found.problems == ()
-    assert all(texts[place] == text for place, text in found.texts.items())
-    assert {place.split("\t")[1] for place in found.texts} == set(ids)
+    found, problems = check_opened(textless, root, file)
+    assert problems == []
+    assert all(texts[place] == text for place, text in found.items())
+    assert {place.split("\t")[1] for place in found} == set(ids)
     place = next(place for place in texts if place.endswith("reply 0.1") and ids[0] in place)
     file.write_bytes(opened(whole, ids, texts | {place: "I always said so."}))
-    assert any("this is not the text" in problem for problem in check_opened(textless, root, file).problems)
+    assert any("this is not the text" in problem for problem in check_opened(textless, root, file)[1])
     content = orjson.loads(opened(whole, ids, texts))
     content["disclosures"][root].pop()
     file.write_bytes(orjson.dumps(content))
-    assert any("is not opened" in problem for problem in check_opened(textless, root, file).problems)
+    assert any("is not opened" in problem for problem in check_opened(textless, root, file)[1])
     content["disclosures"] = {"another": content["disclosures"][root]}
     file.write_bytes(orjson.dumps(content))
     with pytest.raises(UsageError, match="opens another export"):

@@ -190,7 +190,7 @@ def test_a_finished_audit_is_complete(tmp_path: Path, how: dict[str, Any], n: in
     assert made.notes[0].startswith("An audit: the judge of default asked ")
     assert (part in made.notes[0]) == (part in made.scenarios.taken) is True
     assert not any(one.withheld for one in made.by_archetype.values())
-    assert write(folder, None, "jsonl", tmp_path / "rows", verdicts=audit_.name).left_out == 0
+    assert write(folder, None, "jsonl", tmp_path / "rows", verdicts=audit_.name)[0] == 0
     with (
         reading(folder) as opened,
         pytest.raises(UsageError, match=r"default~.* is an audit, .*: --verdicts default\."),

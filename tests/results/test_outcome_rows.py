@@ -78,7 +78,7 @@ def a_run(
 def exported(folder: RunFolder) -> list[Any]:
     """The rows as JSONL gives them."""
     to = folder.path / "rows.jsonl"
-    assert write(folder, None, "jsonl", to).left_out == 0
+    assert write(folder, None, "jsonl", to)[0] == 0
     return [orjson.loads(line) for line in to.read_bytes().splitlines()]
 
 
@@ -396,7 +396,7 @@ def many_numbers(ask: Ask, run: int = 1) -> Judgement:
 
 def published_rows(folder: RunFolder, to: Path, rules: str | None = None) -> list[dict[str, str]]:
     """The rows of statistics in the published columns."""
-    assert write(folder, rules, "published", to, raw=True).left_out == 0
+    assert write(folder, rules, "published", to, raw=True)[0] == 0
     with (to / "statistics_the-subject.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -544,7 +544,7 @@ def test_scenarios_that_are_not_done_are_left_out(tmp_path: Path) -> None:
     store = folder.store(write=True)
     store.add_scenarios((about, 1.0) for about in scenarios(1))
     store.close()
-    assert write(folder, None, "jsonl", tmp_path / "rows").left_out == 6
+    assert write(folder, None, "jsonl", tmp_path / "rows")[0] == 6
     assert (tmp_path / "rows").read_bytes() == b""
 
 

@@ -124,4 +124,4 @@ def test_an_import_finds_its_scenarios_in_a_set_with_other_line_ends(
     first = run(tmp_path / "lf", scenarios=str(sets["lf"]))
     assert typed("export", first, "--format", "published", "--out", tmp_path / "csv", "--raw").code == 0
     brought = import_run(tmp_path / "csv", tmp_path / "run", str(sets[other]), environ={})
-    assert (brought.scenarios, brought.in_set) == (6, 6)
+    assert (brought.scenarios, brought.scenarios_in_set) == (6, 6)

@@ -194,12 +194,12 @@ def _check_opened(run: Path | None, file: Path, limited: bool) -> None:
         raise UsageError(
             f"{run} commits to no texts, so nothing can be checked. Give the folder of `export --format run`."
         )
-    opening = check_opened(run, record.without_texts.root, file)
-    ids = {tuple(place.split("\t")[:2]) for place in opening.texts}
-    if not opening.problems:
-        say(f"{len(opening.texts):,} texts of {len(ids):,} scenarios are those that {run} commits to.")
+    texts, problems = check_opened(run, record.without_texts.root, file)
+    ids = {tuple(place.split("\t")[:2]) for place in texts}
+    if not problems:
+        say(f"{len(texts):,} texts of {len(ids):,} scenarios are those that {run} commits to.")
         return
-    say("\n".join(["These texts are not those that the folder commits to:", *opening.problems]))
+    say("\n".join(["These texts are not those that the folder commits to:", *problems]))
     raise SystemExit(EXIT_CODES["failed"])
 
 

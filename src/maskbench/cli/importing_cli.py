@@ -92,15 +92,15 @@ def told(brought: Imported) -> list[str]:
 
     source = brought.source
     lines = [f"The run is in {brought.path}, {plain(source.words)}."]
-    of = "" if brought.scenarios == brought.in_set else f" of the {brought.in_set:,} in the set"
+    of = "" if brought.scenarios == brought.scenarios_in_set else f" of the {brought.scenarios_in_set:,} in the set"
     replies = _counted(brought.replies, "reply", "replies")
     lacking = f"; {brought.unjudged:,} without a verdict" if brought.unjudged else ""
     lines.append(
         f"It has {_counted(brought.scenarios, 'scenario', 'scenarios')}{of}, {replies} and "
         f"{_counted(brought.verdicts, 'verdict', 'verdicts')}{lacking}."
     )
-    for (stage, cause), count in sorted(brought.failures.items()):
-        lines.append(f"Failures of the {stage}: {count:,} × {cause}.")
+    for stage, causes in brought.failures.items():
+        lines += [f"Failures of the {stage}: {count:,} × {cause}." for cause, count in causes.items()]
     if brought.failures:
         lines.append(f"Each failure with file, row and column: {brought.path / LOG}")
     if source.absent:

@@ -410,12 +410,12 @@ def _export_rows(
     from maskbench.method.asks import VERDICTS
 
     RunFolder(run).check_texts("rows with texts cannot be written")
-    written = write(RunFolder(run), rules, form, out, raw=raw, verdicts=verdicts)
+    left_out, remedy = write(RunFolder(run), rules, form, out, raw=raw, verdicts=verdicts)
     if out is not None:
         say(f"The rows are in {out}.")
-    if written.left_out:
-        lost = "1 scenario that is" if written.left_out == 1 else f"{written.left_out:,} scenarios that are"
+    if left_out:
+        lost = "1 scenario that is" if left_out == 1 else f"{left_out:,} scenarios that are"
         is_own = verdicts in (None, VERDICTS)
-        plain = is_own and written.go_on == "Start the run again"
-        go_on = f"To go on:\n  {resuming(run, RunFolder(run).read())}" if plain else f"{written.go_on}."
+        plain = is_own and remedy == "Start the run again"
+        go_on = f"To go on:\n  {resuming(run, RunFolder(run).read())}" if plain else f"{remedy}."
         say(f"Left out: {lost} not done. {go_on}")

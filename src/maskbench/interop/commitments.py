@@ -15,7 +15,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -46,28 +46,24 @@ def _encoded(content: bytes) -> str:
     return urlsafe_b64encode(content).rstrip(b"=").decode("ascii")
 
 
-class Salted(NamedTuple):
-    """The salt of a text, and the text itself where the run does not hold it (what a coin said for the export)."""
-
-    salt: str
-    text: str = ""
-
-
 @dataclass(frozen=True, slots=True)
 class Commitments:
-    """The digest of each text by its place, and the salts that stay at home."""
+    """The digest of each text by its place, and the salts that stay at home.
+
+    Beside a salt stands the text itself where the run does not hold it (what a coin said for the export).
+    """
 
     digests: Mapping[str, str]
-    salts: Mapping[str, Salted]
+    salts: Mapping[str, tuple[str, str]]
 
     @classmethod
     def to(cls, texts: Iterable[tuple[str, str]], beside: Mapping[str, str]) -> Commitments:
         """Commit to these texts of a run, each with its place, and to others `beside` them, each by a fresh salt."""
         digests: dict[str, str] = {}
-        salts: dict[str, Salted] = {}
+        salts: dict[str, tuple[str, str]] = {}
         for place, text in (*texts, *beside.items()):
-            salts[place] = Salted(_encoded(secrets.token_bytes(SALT_BYTES)), beside.get(place, ""))
-            digests[place] = digest_of(disclosure(salts[place].salt, place, text))
+            salts[place] = _encoded(secrets.token_bytes(SALT_BYTES)), beside.get(place, "")
+            digests[place] = digest_of(disclosure(salts[place][0], place, text))
         return cls(digests, salts)
 
     @property
@@ -136,16 +132,8 @@ def _task_id(place: str) -> str:
     return place.split("\t")[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """What an opening shows: the texts by scenario, and everything that is wrong with it, in sentences."""
-
-    texts: Mapping[str, str]
-    problems: tuple[str, ...]
-
-
-def check_opened(folder: Path, root: str, file: Path) -> Opened:
-    """Hold an opening against the folder that went out before.
+def check_opened(folder: Path, root: str, file: Path) -> tuple[dict[str, str], list[str]]:
+    """Hold an opening against the folder that went out before: the texts by place, and what is wrong, in sentences.
 
     Every text has to be the one that was committed to, and of each scenario that is opened all texts have to be there.
     Raises UsageError for a file that is no opening of this folder, RunUnreadable for a folder whose digests are not
@@ -168,7 +156,7 @@ def check_opened(folder: Path, root: str, file: Path) -> Opened:
     for place in digests:
         if tuple(place.split("\t")[:2]) in scenarios and place not in texts:
             problems.append(f"{_named(place)}: it was committed to, and is not opened.")
-    return Opened(texts, tuple(problems))
+    return texts, problems
 
 
 def _named(place: str) -> str:

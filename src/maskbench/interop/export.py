@@ -8,7 +8,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -70,14 +69,6 @@ def write_parquet(lines: Iterable[OutcomeRow], file: IO[bytes], names: list[str]
 Form = Literal["jsonl", "csv", "parquet", "published"]
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """How many scenarios an export leaves out because they are not done, and what to do about it, without a stop."""
-
-    left_out: int
-    go_on: str
-
-
 def write(
     run: Readable,
     rules: str | None,
@@ -86,12 +77,12 @@ def write(
     *,
     raw: bool = False,
     verdicts: str | None = None,
-) -> Written:
+) -> tuple[int, str]:
     """Write a run in one form: JSONL and CSV to a file or to stdout, Parquet to a file, `published` to a folder.
 
-    Returns how many scenarios are left out, and why. Text that a spreadsheet could take for a
-    formula is made harmless in CSV, unless `raw`. `verdicts` names a verdict set (default: the run's own). Raises
-    UsageError where a form needs a place that is not given, and for an unknown verdict set.
+    Returns how many scenarios are left out since they are not done, and what to do about it, without a stop. Text that
+    a spreadsheet could take for a formula is made harmless in CSV, unless `raw`. `verdicts` names a verdict set
+    (default: the run's own). Raises UsageError where a form needs a place that is not given, and for an unknown set.
     """
     written: Counter[str] = Counter()
     try:
@@ -102,7 +93,7 @@ def write(
             lines = rows(judged, named(rules or opened.settings.design.rules), on_lost=form == "published")
             counted = _counted(lines, written)
             _write(counted, judged.settings, names, form, to, raw)
-            return Written(sum(judged.wanted().values()) - written["rows"], judged.go_on(opened.folder.path))
+            return sum(judged.wanted().values()) - written["rows"], judged.go_on(opened.folder.path)
     except BrokenPipeError:
         raise  # whoever reads our stdout has seen enough
     except OSError as error:

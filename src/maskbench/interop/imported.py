@@ -77,39 +77,16 @@ class ScenariosGiven:
         return len(hub.public_rows() if self.name == hub.NAME else self.scenarios)
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """What came: the run's folder, its summary, and counts of what was read."""
+class Imported(ImportData, frozen=True, kw_only=True):
+    """What came: the run's folder, where it is from, its summary, and counts of what was read."""
 
     path: Path
     source: ImportedFrom
     summary: Summary
-    scenarios: int
-    in_set: int
-    replies: int
-    verdicts: int
-    unjudged: int  # replies that the source has no verdict on
-    failures: Mapping[tuple[Stage, Cause], int]
 
     def as_dict(self) -> Json:
         """What `maskbench import --json` prints."""
-        failures: dict[Stage, dict[Cause, int]] = {}
-        for (stage, cause), count in sorted(self.failures.items()):
-            failures.setdefault(stage, {})[cause] = count
-        data = ImportData(
-            run=str(self.path),
-            format=self.source.format,
-            files=self.source.files,
-            scenarios=self.scenarios,
-            scenarios_in_set=self.in_set,
-            replies=self.replies,
-            verdicts=self.verdicts,
-            unjudged=self.unjudged,
-            failures=failures,
-            absent=self.source.absent,
-            notes=self.source.notes,
-        )
-        plain: Json = to_builtins(data)
+        plain: Json = to_builtins({name: getattr(self, name) for name in ImportData.__struct_fields__})
         return plain
 
 
@@ -298,19 +275,27 @@ def _counted(
     parts = [reply for some in placed for _, reply in some]
     failed = [part for reply in parts for part in (reply.outcome, reply.verdict) if isinstance(part, Failure)]
     had = [reply for reply in parts if isinstance(reply.outcome, Reply)]
+    failures: dict[Stage, dict[Cause, int]] = {}
+    for (stage, cause), count in sorted(Counter((failure.stage, failure.cause) for failure in failed).items()):
+        failures.setdefault(stage, {})[cause] = count
     return Imported(
         path=path,
         source=about,
         summary=summary,
+        run=str(path),
+        format=about.format,
+        files=about.files,
         scenarios=summary.scenarios.n,
-        in_set=in_set,
+        scenarios_in_set=in_set,
         replies=len(had),
         verdicts=sum(
             isinstance(reply.verdict, Judgement) and _stands(ask, reply, settings)
             for ask, reply in (each for some in placed for each in some)
         ),
         unjudged=sum(_unjudged(some, settings) for some in placed),
-        failures=Counter((failure.stage, failure.cause) for failure in failed),
+        failures=failures,
+        absent=about.absent,
+        notes=about.notes,
     )
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, get_args, get_type_hints
+from typing import Annotated, Literal, TypeAlias, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
@@ -52,12 +51,7 @@ _REMEDIES = {
 _ABSENT = ("how the subject was sampled", "tokens and time", "verdicts")
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line that can be read, with its number."""
-
-    number: int
-    told: Transcript
+_Line: TypeAlias = tuple[int, Transcript]  # a line that can be read, behind its number
 
 
 def is_transcript(first: Mapping[str, object]) -> bool:
@@ -74,15 +68,15 @@ def read_transcripts(path: Path, asked: Asked) -> tuple[Source, list[ImportedSce
             problems.append(item)
         elif isinstance(item, Row):
             read = _read(str(path), item)
-            problems += [] if isinstance(read, _Line) else read
-            lines += [read] if isinstance(read, _Line) else []
+            problems += read if isinstance(read, list) else []
+            lines += [] if isinstance(read, list) else [(item.number, read)]
     if not problems:
         _check_subject(path, lines, asked)
     lines, others = _of_subject(lines, asked)
-    problems += [_nameless(str(path), line) for line in others if line.told.model is None]
+    problems += [_nameless(str(path), number) for number, told in others if told.model is None]
     problems += _twice(str(path), lines)
     refuse(path, problems)
-    told = [line.told for line in lines]
+    told = [each for _, each in lines]
     absent = [*_ABSENT]
     absent += [] if any(each.finish_reason for each in told) else ["which replies were cut at the token limit"]
     absent += [] if any(each.reasoning for each in told) else ["reasoning"]
@@ -111,13 +105,13 @@ def _of_subject(lines: Sequence[_Line], asked: Asked) -> tuple[list[_Line], list
     """The lines of the subject, and the others, in a file of several models."""
     if asked.subject is None or len(_models(lines)) < 2:
         return list(lines), []
-    own = [line for line in lines if line.told.model == asked.subject]
-    return own, [line for line in lines if line.told.model != asked.subject]
+    own = [line for line in lines if line[1].model == asked.subject]
+    return own, [line for line in lines if line[1].model != asked.subject]
 
 
 def _models(lines: Sequence[_Line]) -> list[str]:
     """The models that lines name, in order of their names."""
-    return sorted({line.told.model for line in lines if line.told.model})
+    return sorted({told.model for _, told in lines if told.model})
 
 
 def _listed(models: Sequence[str]) -> str:
@@ -126,9 +120,9 @@ def _listed(models: Sequence[str]) -> str:
     )
 
 
-def _nameless(file: str, line: _Line) -> Problem:
+def _nameless(file: str, number: int) -> Problem:
     what = "it does not say which model answered, where other lines name several"
-    return Problem(file, line.number, "model", what, "Write the model, or remove the line")
+    return Problem(file, number, "model", what, "Write the model, or remove the line")
 
 
 def _notes(others: Sequence[_Line]) -> Iterator[str]:
@@ -146,7 +140,7 @@ def _subject(path: Path, lines: Sequence[_Line], asked: Asked) -> str:
     raise UsageError(f"{path} {which}. Add --subject NAME.")
 
 
-def _read(file: str, row: Row) -> _Line | list[Problem]:
+def _read(file: str, row: Row) -> Transcript | list[Problem]:
     """One line as it is meant, or every problem of it."""
     problems = list(_wrong_fields(file, row))
     if problems:
@@ -155,7 +149,7 @@ def _read(file: str, row: Row) -> _Line | list[Problem]:
     if (told.reply is None) == (told.error is None):
         what = "there is neither a reply nor an error" if told.reply is None else "there are both a reply and an error"
         return [Problem(file, row.number, "reply", what, "Write the reply, or the error where the call gave none")]
-    return _Line(row.number, told)
+    return told
 
 
 def _wrong_fields(file: str, row: Row) -> Iterator[Problem]:
@@ -179,22 +173,21 @@ def _wrong_fields(file: str, row: Row) -> Iterator[Problem]:
 def _twice(file: str, lines: Sequence[_Line]) -> Iterator[Problem]:
     """Samples that two lines hold."""
     seen: dict[tuple[str | None, str, str, int], int] = {}
-    for line in lines:
-        told = line.told
+    for number, told in lines:
         place = told.archetype, told.task_id, told.question, told.sample
         if place in seen:
             what = f"sample {told.sample} of {told.question} of {told.task_id} stands in row {seen[place]} already"
-            yield Problem(file, line.number, "sample", what, "Number the samples 1, 2, 3 and so on")
-        seen.setdefault(place, line.number)
+            yield Problem(file, number, "sample", what, "Number the samples 1, 2, 3 and so on")
+        seen.setdefault(place, number)
 
 
 def _scenarios(file: str, lines: Sequence[_Line]) -> list[ImportedScenario]:
     """The lines by scenario, each where its first line stands."""
     by_scenario: defaultdict[tuple[str | None, str], list[_Line]] = defaultdict(list)
     for line in lines:
-        by_scenario[line.told.archetype, line.told.task_id].append(line)
+        by_scenario[line[1].archetype, line[1].task_id].append(line)
     return [
-        ImportedScenario(file, own[0].number, task_id, [_reply(line.told) for line in own], archetype)
+        ImportedScenario(file, own[0][0], task_id, [_reply(told) for _, told in own], archetype)
         for (archetype, task_id), own in by_scenario.items()
     ]
 

@@ -114,9 +114,7 @@ def _share(run: Reading) -> float | None:
 
 
 # What a dose and any other run that is compared have in common.
-_COMPARED = [
-    name for name in DoseRow.__struct_fields__ if name in {*Pairing.__struct_fields__} - {*DoseAlone.__struct_fields__}
-]
+_COMPARED = {*DoseRow.__struct_fields__} & {*Pairing.__struct_fields__} - {*DoseAlone.__struct_fields__}
 
 
 def _against(base: Reading, run: Reading, pairing: Pairing) -> DoseRow:
