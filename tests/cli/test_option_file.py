@@ -41,12 +41,12 @@ def written(folder: Path, text: str) -> Path:
 
 def test_a_file_holds_all_options(tmp_path: Path) -> None:
     """Fields have the names of options, their types and limits; false and none leave an option out."""
-    file = run_file(written(tmp_path, WHOLE))
-    assert (file.model, file.out) == ("sim", Path("there"))
-    assert file.given["extra_body"] == '{"top_k": 20}'
-    assert file.given["archetype"] == ["known_facts", "statistics"]
-    assert (file.given["price_out"], file.given["timeout"]) == (2.5, 20.0)
-    assert "placebo" not in file.given
+    model, out, given = run_file(written(tmp_path, WHOLE))
+    assert (model, out) == ("sim", Path("there"))
+    assert given["extra_body"] == '{"top_k": 20}'
+    assert given["archetype"] == ["known_facts", "statistics"]
+    assert (given["price_out"], given["timeout"]) == (2.5, 20.0)
+    assert "placebo" not in given
 
 
 @pytest.mark.parametrize(

@@ -147,8 +147,8 @@ def test_a_pair_is_told_apart_by_its_own_sides() -> None:
 
 def text_at(loaded: Loaded, messages: tuple[Message, ...], position: Any) -> str:
     """The text of the tokens that hidden states are taken at."""
-    found = place(loaded, messages, position)
-    return str(loaded.tokenizer.decode(found.tokens[found.start : found.end]))
+    tokens, start = place(loaded, messages, position)
+    return str(loaded.tokenizer.decode(tokens[start:]))
 
 
 def test_positions_lie_where_they_should(loaded: Loaded) -> None:
@@ -160,9 +160,9 @@ def test_positions_lie_where_they_should(loaded: Loaded) -> None:
     assert turn.endswith(answer)
     assert ANSWERED[0].content not in turn
     assert answer.endswith(text_at(loaded, ANSWERED, "last"))
-    asked = place(loaded, ANSWERED[:2], "last")
-    assert asked.tokens == loaded.prompt(ANSWERED[:2])
-    assert (asked.start, asked.end) == (len(asked.tokens) - 1, len(asked.tokens))
+    tokens, start = place(loaded, ANSWERED[:2], "last")
+    assert tokens == loaded.prompt(ANSWERED[:2])
+    assert start == len(tokens) - 1
     assert question in text_at(loaded, ANSWERED[:2], "turn")
 
 
@@ -189,10 +189,10 @@ def test_a_conversation_must_fit(llama: Loaded) -> None:
 @pytest.mark.parametrize("position", ["answer", "turn", "last"])
 def test_what_is_recorded_is_the_mean_over_the_positions(loaded: Loaded, position: Any) -> None:
     """It is that of the hidden states which the library gives out; of its last layer those are normed, so not these."""
-    placed = place(loaded, ANSWERED, position)
+    tokens, start = place(loaded, ANSWERED, position)
     with torch.no_grad():
-        out = loaded.model(input_ids=torch.tensor([placed.tokens]), output_hidden_states=True)
-    means = [state[0, placed.start : placed.end].mean(dim=0) for state in out.hidden_states[1:LAYERS]]
+        out = loaded.model(input_ids=torch.tensor([tokens]), output_hidden_states=True)
+    means = [state[0, start:].mean(dim=0) for state in out.hidden_states[1:LAYERS]]
     (found,) = record(loaded, [ANSWERED], position)
     assert found.shape == (LAYERS, HIDDEN)
     assert torch.allclose(found[:-1], torch.stack(means), atol=1e-5)

@@ -27,8 +27,8 @@ def output(content: Any, reason: str = "stop", *, error: str | None = None, usag
 def read(given: Any, call: Any = None) -> wire.Answer:
     """The answer that our reader makes of it."""
     exchanged = answered(given, call)
-    assert exchanged.status == 200
-    answer = wire.read(orjson.loads(exchanged.body), wire.Learned())
+    assert exchanged[0] == 200
+    answer = wire.read(orjson.loads(exchanged[2]), wire.Learned())
     assert answer is not None
     return answer
 
@@ -83,8 +83,8 @@ def test_usage_counts_the_cache_into_the_input() -> None:
 def test_an_error_in_the_place_of_an_answer_is_no_answer(given: Any, call: Any) -> None:
     """A provider may write a service's error where the answer would stand; it never becomes a reply."""
     exchanged = answered(given, call)
-    assert exchanged.status == 400
-    assert b'"error"' in exchanged.body
+    assert exchanged[0] == 400
+    assert b'"error"' in exchanged[2]
 
 
 class _Status(Exception):
@@ -96,11 +96,11 @@ class _Status(Exception):
 def test_what_is_raised_keeps_its_status_and_its_words() -> None:
     """The status and the service's own JSON reach our reader of errors; a wait reaches it as Retry-After."""
     exchanged = raised(_Status(429, {"error": {"message": "slow"}}), Value(kind="rate_limit", retry_after=7.0), False)
-    assert (exchanged.status, exchanged.headers) == (429, {"Retry-After": "7.0"})
-    assert b"slow" in exchanged.body
-    assert raised(ValueError("odd"), None, False).status == 400
-    assert raised(ValueError("odd"), None, True).status == 401
-    assert raised(_Status(400), Value(kind="transient", retry_after=None), False).status == 503
+    assert exchanged[:2] == (429, {"Retry-After": "7.0"})
+    assert b"slow" in exchanged[2]
+    assert raised(ValueError("odd"), None, False)[0] == 400
+    assert raised(ValueError("odd"), None, True)[0] == 401
+    assert raised(_Status(400), Value(kind="transient", retry_after=None), False)[0] == 503
 
 
 @pytest.mark.parametrize(("name", "kind"), [("APITimeoutError", TimeoutError), ("APIConnectionError", ConnectionError)])

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from cyclopts import App, Argument, CycloptsError, Group, MissingArgumentError, Parameter, UnusedCliTokensError
 from cyclopts.exceptions import RepeatArgumentError, UnknownCommandError, UnknownOptionError
@@ -63,15 +63,9 @@ _CHARTS = "Charts go into a folder, as PDF, SVG and PNG: --figures DIR."
 _TABLES = "Tables are printed by `maskbench score RUN --format latex` (or markdown)."
 
 
-@dataclass(frozen=True, slots=True)
-class Short:
-    """What the help of a long command shows: the options that most people need, and examples."""
-
-    options: frozenset[str]
-    examples: tuple[str, ...]
-
-
-_SHORT: dict[str, Short] = {}
+# What the help of a long command shows: the options that most people need, and examples.
+_Short: TypeAlias = tuple[frozenset[str], tuple[str, ...]]
+_SHORT: dict[str, _Short] = {}
 
 
 def in_short(options: str, *examples: str) -> Callable[[Command], Command]:
@@ -79,7 +73,7 @@ def in_short(options: str, *examples: str) -> Callable[[Command], Command]:
 
     def shown(command: Command) -> Command:
         names = frozenset(f"--{name}" for name in options.split())
-        _SHORT[command.__name__] = Short(names, examples)
+        _SHORT[command.__name__] = names, examples
         return command
 
     return shown
@@ -88,9 +82,9 @@ def in_short(options: str, *examples: str) -> Callable[[Command], Command]:
 class Help:
     """Shows the panels of a command's help: each option by one name, and of a long command only some."""
 
-    def __init__(self, short: Short | None) -> None:
-        """Everything is shown where nothing is said to be enough."""
-        self._short = short
+    def __init__(self, names: frozenset[str] | None) -> None:
+        """Everything is shown where no options are said to be enough."""
+        self._names = names
 
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
         """Print a panel; nothing where none of its options is shown."""
@@ -101,7 +95,7 @@ class Help:
             DefaultFormatter()(console, options, panel)
 
     def _shows(self, entry: HelpEntry) -> bool:
-        return self._short is None or not entry.names or not self._short.options.isdisjoint(entry.names)
+        return self._names is None or not entry.names or not self._names.isdisjoint(entry.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +153,7 @@ def add(app: App, command: Callable[..., None], group: Group | None = None, *, i
         help=flowing(command.__doc__ or ""),
         usage=f"Usage: {words} [OPTIONS]{''.join(_positions(command))}",
         help_flags=["--help", "-h", *([ALL] if short else [])],
-        help_formatter=Help(None if in_full else short),
+        help_formatter=Help(short[0] if short and not in_full else None),
         help_epilogue=None if short is None else _epilogue(words, short, in_full=in_full),
         sort_key=len(tuple(app)),
         **grouped,
@@ -176,8 +170,8 @@ def _positions(command: Callable[..., None]) -> Iterable[str]:
             yield f" {name}" if parameter.default is parameter.empty else f" [{name}]"
 
 
-def _epilogue(words: str, short: Short, *, in_full: bool) -> str:
-    examples = "\n".join(("Examples:", *(f"  {line}" for line in short.examples)))
+def _epilogue(words: str, short: _Short, *, in_full: bool) -> str:
+    examples = "\n".join(("Examples:", *(f"  {line}" for line in short[1])))
     return examples if in_full else f"{examples}\n\nAll options: {words} {ALL}"
 
 

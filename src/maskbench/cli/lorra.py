@@ -212,12 +212,12 @@ def _show(trained: Trained) -> None:
     from maskbench.plain import plain
     from maskbench.presentation.terminal import add, figures
 
-    console, how = stdout(), trained.about.identity
+    console, how = stdout(), trained.about
     layers = ", ".join(map(str, how.target_layers))
     console.print(
         Text(
             f"{plain(str(trained.folder))}: {how.variant} for {plain(how.model)}, alpha {how.alpha:g}, "
-            f"target layers {layers}, rank {how.rank}, {trained.about.course.parameters:,} parameters\n"
+            f"target layers {layers}, rank {how.rank}, {how.parameters:,} parameters\n"
             f"{how.steps} steps of {how.batch} from the {how.texts:,} texts of {plain(how.data)}\n"
         )
     )

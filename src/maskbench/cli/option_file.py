@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NoReturn, get_origin
+from typing import Any, Literal, NoReturn, get_origin
 
 import msgspec
 
@@ -21,22 +21,17 @@ _NONE = "none"
 _OUT = "out"  # of a run's file alone
 
 
-class RunFile(NamedTuple):
-    """What a run's file asks for: its model, its options by their names, and its folder."""
+def run_file(path: Path) -> tuple[str | None, Path | None, dict[str, Any]]:
+    """The model that the file of a single run asks for, its folder, and its options by their names.
 
-    model: str | None
-    given: dict[str, Any]
-    out: Path | None
-
-
-def run_file(path: Path) -> RunFile:
-    """What the file of a single run asks for; raises UsageError with file, field and remedy."""
+    Raises UsageError with file, field and remedy.
+    """
     file = OptionFile(path, "a run")
     table = {key: value for key, value in file.plain.items() if key != _OUT}
     options = file.options("", table, more=(_OUT,))
     given = {key.replace("-", "_"): value for key, value in options.items() if value is not None}
     out = file.typed("", _OUT, file.plain[_OUT], str) if _OUT in file.plain else None
-    return RunFile(given.pop("model", None), given, Path(out) if out else None)
+    return given.pop("model", None), Path(out) if out else None, given
 
 
 class OptionFile:

@@ -171,14 +171,14 @@ def _with_file(
     """Model, folder and options, those of a file where one stands for the model; what is typed goes before it."""
     if model is None or not model.endswith(".toml"):
         return model, out, judged_like(given)
-    file = run_file(Path(model))
-    folder = out or file.out
-    if file.model is None and (folder is None or not RunFolder(folder).exists):
+    named, kept_in, told = run_file(Path(model))
+    folder = out or kept_in
+    if named is None and (folder is None or not RunFolder(folder).exists):
         raise UsageError(
             f'{model}, model is missing. Add model = "pinocchio", or any other; a run that goes on has it.'
         )
-    prompts = "judge_prompts" in {**file.given, **given}
-    return file.model, folder, judged_like(file.given, prompts=prompts) | judged_like(given, prompts=prompts)
+    prompts = "judge_prompts" in {**told, **given}
+    return named, folder, judged_like(told, prompts=prompts) | judged_like(given, prompts=prompts)
 
 
 def _print(summary: Summary, folder: Path, printed: Printed) -> None:

@@ -8,8 +8,8 @@ errors (chat/refusals.py) read it. Inspect's values are read by their attributes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import orjson
 
@@ -21,13 +21,7 @@ _LONGEST = 500  # characters that are kept of an error's text
 _FINISH = {"max_tokens": "length", "model_length": "length"}
 
 
-@dataclass(frozen=True, slots=True)
-class Exchanged:
-    """What came of a call, in the form of an HTTP response."""
-
-    status: int
-    body: bytes
-    headers: Mapping[str, str] = field(default_factory=dict)
+Exchanged: TypeAlias = tuple[int, Mapping[str, str], bytes]  # what came of a call, as an HTTP response: status first
 
 
 # What goes out
@@ -89,7 +83,7 @@ def answered(output: Any, call: Any) -> Exchanged:
     finish = _FINISH.get(reason, reason)
     told = {"message": message, "finish_reason": finish, "logprobs": _logprobs(choice.logprobs)}
     completion = {"model": output.model, "choices": [told], "usage": _usage(output.usage)}
-    return Exchanged(200, orjson.dumps(completion))
+    return 200, {}, orjson.dumps(completion)
 
 
 def _reasoning(content: Any) -> str:
@@ -132,11 +126,11 @@ _SAID = {
 
 def reply_of(output: Any, stage: Stage, name: str) -> Reply | Failure:
     """An output of Inspect as a reply of the model of this name, or why it is none."""
-    exchanged = answered(output, None)
-    if exchanged.status != 200:
-        error = refusals.error_of(exchanged.status, exchanged.body)
+    status, _, body = answered(output, None)
+    if status != 200:
+        error = refusals.error_of(status, body)
         return Failure(stage, refusals.cause_of(error), error.message[:_LONGEST])
-    answer = wire.read(orjson.loads(exchanged.body), wire.Learned())
+    answer = wire.read(orjson.loads(body), wire.Learned())
     choice = answer.choices[0] if answer else None
     if answer is None or choice is None:
         return Failure(stage, "malformed_response", "The answer cannot be read.")
@@ -155,12 +149,12 @@ def failure_of(error: BaseException, stage: Stage, mask: Callable[[str], str]) -
     """
     told = mask(f"{type(error).__name__}: {error}")[:_LONGEST]
     try:
-        exchanged = raised(error, None, False)
+        status, _, body = raised(error, None, False)
     except TimeoutError:
         return Failure(stage, "timeout", told)
     except ConnectionError:
         return Failure(stage, "connection", told)
-    meant = refusals.error_of(exchanged.status, exchanged.body)
+    meant = refusals.error_of(status, body)
     return None if refusals.barred(meant) else Failure(stage, refusals.cause_of(meant), told)
 
 
@@ -224,7 +218,7 @@ def _headers(error: BaseException, decision: Any) -> dict[str, str]:
 
 def _as_error(status: int, told: Any, code: str | None, headers: Mapping[str, str] | None = None) -> Exchanged:
     error = {"message": told, "code": code} if code or isinstance(told, str) else told
-    return Exchanged(status, orjson.dumps({"error": error}, default=str), headers or {})
+    return status, headers or {}, orjson.dumps({"error": error}, default=str)
 
 
 # What a provider left out

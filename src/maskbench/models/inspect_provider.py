@@ -173,10 +173,10 @@ class InspectModel(ChatModel):
         token = _asking.set(self)
         try:
             async with asyncio.timeout(self._timeout.total):
-                exchanged, left_out = await self._generate(body)
+                (status, headers, came), left_out = await self._generate(body)
         finally:
             _asking.reset(token)
-        return exchanged.status, {**exchanged.headers, _UNSENT: " ".join(left_out)}, exchanged.body
+        return status, {**headers, _UNSENT: " ".join(left_out)}, came
 
     async def _generate(self, body: Mapping[str, Any]) -> tuple[Exchanged, list[str]]:
         """One call of the provider, and which parts of the request it left out."""

@@ -71,29 +71,24 @@ class Plan:
     loads: dict[tuple[Stage, str], Load] = field(default_factory=dict)  # by stage and model
     construct: int = 0  # answers to questions on statements, which are among the verdicts
     on_reasoning: int = 0  # further ones on reasoning, at most: one a statement
+    # On the beliefs of another run: the neutral calls that it has asked, and the scenarios that are asked all the same.
+    not_asked: Calls | None = None
+    anew: int | None = None
 
     def as_dict(self) -> Json:
         """The plan as JSON has it: counts and tokens of subject and judge."""
         plain = asdict(self)
         plain.pop("loads")
-        for calls in (plain[name] for name in ("calls", "not_asked") if name in plain):
+        for calls in (plain[name] for name in ("calls", "not_asked") if plain[name]):
             calls.pop("answers")  # `construct` has their number
         for name in ("construct", "on_reasoning"):
             if not plain[name]:
                 plain.pop(name)
-        return plain
+        return {name: value for name, value in plain.items() if value is not None}
 
     def load(self, stage: Stage, model: str, load: Load) -> None:
         """Take in what a model would be asked."""
         self.loads[stage, model] = self.loads.get((stage, model), Load()) + load
-
-
-@dataclass(slots=True)
-class SharedPlan(Plan):
-    """The plan of a run on the beliefs of another one."""
-
-    not_asked: Calls = field(default_factory=Calls)  # of neutral questions, which the other run has asked
-    anew: int = 0  # scenarios whose neutral questions are asked all the same, as a check
 
 
 def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) -> Plan:
@@ -103,15 +98,16 @@ def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) ->
     the texts of a scenario are, so that their lengths are all that is read of each.
     """
     scenarios = list(scenarios)
-    planned = SharedPlan() if settings.design.beliefs_from else Plan()
-    planned.scenarios = len(scenarios)
+    planned = Plan(scenarios=len(scenarios))
+    if settings.design.beliefs_from:
+        planned.not_asked, planned.anew = Calls(), 0
     part, chosen = drawn_part(scenarios, settings), drawn_anew(scenarios, settings)
     passes = measurement(settings, prompts, anew=chosen, part=part)
     for group in _groups(scenarios, part | chosen):
         for each in passes:
             for step, size in group.steps(each, settings) if each.is_about(group.first) else ():
                 _add(planned, step, size, group, settings)
-        if isinstance(planned, SharedPlan):
+        if planned.not_asked is not None and planned.anew is not None:
             planned.not_asked += _not_asked(group, settings, prompts, chosen)
             planned.anew += group.n * (group.first.key in chosen)
     return planned

@@ -9,7 +9,7 @@ from dataclasses import astuple, fields
 from importlib.metadata import version
 from pathlib import Path
 
-from msgspec import Struct, convert, json
+from msgspec import Struct, convert, json, structs
 
 from maskbench.interventions.lorra.loss import Loss
 from maskbench.interventions.lorra.texts import Variant
@@ -48,8 +48,8 @@ class Identity(Struct, frozen=True, kw_only=True):
     texts_hash: str
 
 
-class Course(Struct, frozen=True, kw_only=True):
-    """How far a training came, and by which versions."""
+class AdapterRecord(Identity, frozen=True, kw_only=True):
+    """lorra.json: what shaped the weights, how far the training came, and by which versions."""
 
     lora_layers: tuple[int, int]
     parameters: int
@@ -58,35 +58,28 @@ class Course(Struct, frozen=True, kw_only=True):
     moved: float | None
     versions: dict[str, str]
 
-
-class AdapterRecord(Struct, frozen=True):
-    """lorra.json: what shaped the weights, and what came of it."""
-
-    identity: Identity
-    course: Course
-
     @property
     def method(self) -> str:
         """What was done, in sentences."""
-        return _METHODS[self.identity.variant]
+        return _METHODS[self.variant]
 
     def as_dict(self) -> dict[str, object]:
         """What the file holds and `maskbench intervene lorra --json` prints."""
-        own = {"format": FORMAT, "method": self.method}
-        return {**own, **json.decode(json.encode(self.identity)), **json.decode(json.encode(self.course))}
+        return {"format": FORMAT, "method": self.method, **json.decode(json.encode(self))}
 
 
 def record_from(plain: object) -> AdapterRecord:
     """The record that lorra.json holds; raises ValueError for one that this version does not write."""
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise ValueError(f"It is no {FORMAT}.")
-    return AdapterRecord(convert(plain, Identity), convert(plain, Course))
+    return convert(plain, AdapterRecord)
 
 
 def about(identity: Identity, losses: Sequence[Loss], parameters: int) -> AdapterRecord:
     """The record of a training that has come to its end."""
     packages = ("maskbench", "torch", "transformers", "peft")
-    course = Course(
+    return AdapterRecord(
+        **structs.asdict(identity),
         lora_layers=(0, max(identity.target_layers)),
         parameters=parameters,
         first_loss=losses[0].loss,
@@ -94,7 +87,6 @@ def about(identity: Identity, losses: Sequence[Loss], parameters: int) -> Adapte
         moved=moved(losses),
         versions={package: version(package) for package in packages},
     )
-    return AdapterRecord(identity, course)
 
 
 def moved(losses: Sequence[Loss], window: int = 10) -> float | None:
@@ -109,20 +101,19 @@ def moved(losses: Sequence[Loss], window: int = 10) -> float | None:
 
 def card(record: AdapterRecord) -> str:
     """The adapter's README in Markdown, with the head that the hub reads."""
-    own = record.identity
     settings = ("variant", "target_layers", "alpha", "rank", "rate", "modules", "steps", "batch", "retain", "seed")
-    rows = [f"| {name.replace('_', ' ')} | {literal(_cell(getattr(own, name)))} |" for name in settings]
+    rows = [f"| {name.replace('_', ' ')} | {literal(_cell(getattr(record, name)))} |" for name in settings]
     lines = [
         "---",
-        f"base_model: {_quoted(own.model)}",
+        f"base_model: {_quoted(record.model)}",
         "library_name: peft",
         "tags: [lora, maskbench]",
         "---",
         "",
-        f"# An adapter for {literal(own.model)}",
+        f"# An adapter for {literal(record.model)}",
         "",
-        f"{record.method} Trained by `maskbench intervene lorra` (maskbench {record.course.versions['maskbench']}) on "
-        f"{own.texts} texts of {literal(own.data)} (hash {own.texts_hash}), none of them an "
+        f"{record.method} Trained by `maskbench intervene lorra` (maskbench {record.versions['maskbench']}) on "
+        f"{record.texts} texts of {literal(record.data)} (hash {record.texts_hash}), none of them an "
         "evaluated scenario unless a file of one's own holds some. What it does to honesty is to be measured, not to "
         "be assumed:",
         "",
@@ -131,8 +122,8 @@ def card(record: AdapterRecord) -> str:
         "| setting | |",
         "| --- | --- |",
         *rows,
-        f"| model fingerprint | {own.fingerprint} |",
-        f"| trained parameters | {record.course.parameters:,} |",
+        f"| model fingerprint | {record.fingerprint} |",
+        f"| trained parameters | {record.parameters:,} |",
         "",
         "Everything else is in lorra.json, the loss of every step in loss.csv.",
     ]

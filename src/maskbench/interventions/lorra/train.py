@@ -64,12 +64,10 @@ def finished(out: Path, identity: Identity) -> tuple[AdapterRecord, list[Loss]] 
     if not {RECORD, CONFIG} <= held:
         raise UsageError(f"{out} holds other files ({min(held)}). Give --out a new folder, or an empty one.")
     record = _record(out)
-    before, now = structs.asdict(record.identity), structs.asdict(identity)
-    for name in now:
-        if before[name] != now[name]:
+    for name, now in structs.asdict(identity).items():
+        if (before := getattr(record, name)) != now:
             raise UsageError(
-                f"{out} holds an adapter made with {name} {before[name]}, and this one asks for {now[name]}. "
-                "Give another --out."
+                f"{out} holds an adapter made with {name} {before}, and this one asks for {now}. Give another --out."
             )
     return record, read_curve(out / CURVE)
 
@@ -81,7 +79,7 @@ def write(out: Path, adapter: Any, record: AdapterRecord, losses: Sequence[Loss]
 
     config = adapter.peft_config["default"].to_dict()
     # PEFT notes a path of this machine; the name that the user gave is right on other machines, too.
-    config |= {"inference_mode": True, "base_model_name_or_path": record.identity.model}
+    config |= {"inference_mode": True, "base_model_name_or_path": record.model}
     weights = get_peft_model_state_dict(adapter, save_embedding_layers=False)
     tensors = {name: weight.cpu().contiguous() for name, weight in weights.items()}
     (out / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from maskbench.errors import UsageError
@@ -25,17 +24,8 @@ TOKENS = 4096  # read at once, padding among them
 SMALL = 50_000_000  # parameters, below which threads cost more than they give
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """The tokens of a conversation, and from which to which of them (exclusive) hidden states are taken."""
-
-    tokens: list[int]
-    start: int
-    end: int
-
-
-def place(loaded: Loaded, messages: Sequence[Message], position: Position) -> Placed:
-    """Where the positions lie in a conversation.
+def place(loaded: Loaded, messages: Sequence[Message], position: Position) -> tuple[list[int], int]:
+    """The tokens of a conversation, and the first of them from which on hidden states are taken.
 
     `answer` is the assistant's last turn; `turn` the last user's turn and whatever follows it; `last` the last token
     of the answer, or the one before it would begin. Raises UsageError where there is no answer, or the conversation
@@ -56,7 +46,7 @@ def place(loaded: Loaded, messages: Sequence[Message], position: Position) -> Pl
         turn = max(number for number, message in enumerate(messages) if message.role == "user")
         alone, _ = _tokens(loaded, messages[turn:])
         start = len(tokens) - max(shared_start(tokens[::-1], alone[::-1]), 1)
-    return Placed(tokens, start, len(tokens))
+    return tokens, start
 
 
 def _tokens(loaded: Loaded, messages: Sequence[Message]) -> tuple[list[int], int]:
@@ -87,7 +77,7 @@ def record(
     placed = [place(loaded, messages, position) for messages in conversations]
     states = torch.empty(len(placed), len(loaded.layers), loaded.hidden_size)
     with torch.no_grad():
-        for numbers in _batches([len(conversation.tokens) for conversation in placed], tokens_at_once):
+        for numbers in _batches([len(tokens) for tokens, _ in placed], tokens_at_once):
             try:
                 states[numbers] = _means(loaded, [placed[number] for number in numbers])
             except torch.OutOfMemoryError:
@@ -119,16 +109,16 @@ def _batches(lengths: Sequence[int], tokens_at_once: int) -> Iterator[list[int]]
         yield batch
 
 
-def _means(loaded: Loaded, placed: Sequence[Placed]) -> Tensor:
+def _means(loaded: Loaded, placed: Sequence[tuple[list[int], int]]) -> Tensor:
     """The means of one batch, padded on the right, where padding is seen by nothing before it."""
     import torch
 
     from maskbench.models.hf.padding import right_padded
 
-    tokens, attended = right_padded([conversation.tokens for conversation in placed], loaded.device)
+    tokens, attended = right_padded([own for own, _ in placed], loaded.device)
     shares = torch.zeros(tokens.shape, device=loaded.device)
-    for row, conversation in enumerate(placed):
-        shares[row, conversation.start : conversation.end] = 1 / (conversation.end - conversation.start)
+    for row, (own, start) in enumerate(placed):
+        shares[row, start : len(own)] = 1 / (len(own) - start)
     means: dict[int, Tensor] = {}
     with ExitStack() as hooks:
         for number, layer in enumerate(loaded.layers):

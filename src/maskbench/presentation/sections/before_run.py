@@ -10,7 +10,7 @@ from maskbench.method.forms.prompts import Prompts
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Case, Facts, Heading, Sentence, Table, Words
 from maskbench.presentation.format import times
-from maskbench.runs.forecast import Plan, SharedPlan, reply_tokens, verdict_tokens
+from maskbench.runs.forecast import Plan, reply_tokens, verdict_tokens
 from maskbench.scenarios import KnownSet
 from maskbench.settings import Settings
 from maskbench.types import Ask, Range, Scenario
@@ -36,12 +36,11 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
     yield f"{one_line(settings.design.name)}: {times(plan.scenarios, 'scenario')}, {calls.replies:,} replies to get."
     if counted:
         yield Table(("estimate", "calls", "tokens in", "tokens out"), tuple(cells))
-    if isinstance(plan, SharedPlan):
-        less = plan.not_asked
+    if (less := plan.not_asked) is not None:
         yield (
             f"The beliefs are those of {one_line(settings.design.beliefs_from or '')}: {less.replies:,} replies and "
             f"{less.verdicts:,} verdicts less than with beliefs of its own. "
-            f"Those of {times(plan.anew, 'scenario')} are asked anew, as a check."
+            f"Those of {times(plan.anew or 0, 'scenario')} are asked anew, as a check."
         )
     if plan.construct:
         more = f", and up to {plan.on_reasoning:,} more on reasoning, where there is some" if plan.on_reasoning else ""
