@@ -72,7 +72,6 @@ class Cell(NamedTuple):
 def carry_out(cell: Cell, environ: Mapping[str, str]) -> None:
     """Do what a cell says, in this process, from wherever its folder stands."""
     import process_pool
-    from maskbench.judges.audit_kinds import Audit
     from maskbench.judges.auditing import audit, settings_of
     from maskbench.judges.exam.papers import paper_for
     from maskbench.judges.exam.sitting import exam_settings, examine
@@ -80,6 +79,7 @@ def carry_out(cell: Cell, environ: Mapping[str, str]) -> None:
     from maskbench.measurement import measure
     from maskbench.runs import batched
     from maskbench.runs.folder import RunFolder
+    from maskbench.runs.record import Audit
     from maskbench.settings import Settings
 
     batched.LEAST = 1

@@ -13,7 +13,7 @@ from flows import Ended, Recorder, command, letter, scenario, typed, verdict_a
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.interop.export import write
 from maskbench.judges.audit_figures import AuditData, audits, figures
-from maskbench.judges.audit_kinds import Audit, exchanged
+from maskbench.judges.audit_kinds import exchanged
 from maskbench.judges.auditing import audit, forecast
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.against_judge import measured
@@ -30,6 +30,7 @@ from maskbench.presentation.terminal import text
 from maskbench.results.leaderboard import not_ranked
 from maskbench.results.scored import result, score
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.record import Audit
 from maskbench.types import Ask, Failure
 from measured_runs import change, real, run
 
@@ -161,7 +162,7 @@ def test_an_audit_is_a_set_apart(tmp_path: Path) -> None:
     audited(path, "swap", sample=3)
     assert result(RunFolder(path)) == before
     assert result(RunFolder(path), verdicts="majority") == ensemble
-    assert [one.name for one in audits(RunFolder(path))] == ["default~repeat", "default~swap-3"]
+    assert [one.set_name for one in audits(RunFolder(path))] == ["default~repeat", "default~swap-3"]
     assert result(RunFolder(path), verdicts="default~repeat").counts == before.counts
 
 
@@ -183,19 +184,19 @@ def test_a_finished_audit_is_complete(tmp_path: Path, how: dict[str, Any], n: in
     path = run(tmp_path / "run", limit=48)
     audited(path, **how)
     folder, audit_ = RunFolder(path), Audit(**{"of": "default", **how})
-    made = result(folder, verdicts=audit_.name)
+    made = result(folder, verdicts=audit_.set_name)
     assert (made.complete, made.withheld) == (True, None)
     assert made.scenarios.n == made.scenarios.done == n
     assert made.rates["p_lie"].ci95 is not None
     assert made.notes[0].startswith("An audit: the judge of default asked ")
     assert (part in made.notes[0]) == (part in made.scenarios.taken) is True
     assert not any(one.withheld for one in made.by_archetype.values())
-    assert write(folder, None, "jsonl", tmp_path / "rows", verdicts=audit_.name)[0] == 0
+    assert write(folder, None, "jsonl", tmp_path / "rows", verdicts=audit_.set_name)[0] == 0
     with (
         reading(folder) as opened,
         pytest.raises(UsageError, match=r"default~.* is an audit, .*: --verdicts default\."),
     ):
-        prepare(opened, verdicts=audit_.name)
+        prepare(opened, verdicts=audit_.set_name)
 
 
 def test_an_interrupted_audit_says_so_first(tmp_path: Path) -> None:
@@ -283,7 +284,7 @@ def test_a_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
         audited(path, "swap", **how)
         store = RunFolder(path).store()
         try:
-            return set(store.chosen(Audit("swap", "default", **how).name))
+            return set(store.chosen(Audit("swap", "default", **how).set_name))
         finally:
             store.close()
 

@@ -15,7 +15,6 @@ from flows import command
 from maskbench import compare, score
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.interop.export import write
-from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Look
@@ -27,6 +26,7 @@ from maskbench.results.gate import Limits, check_run
 from maskbench.results.leaderboard import boards
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.record import Audit
 from maskbench.stats.agreement import kappa
 from measured_runs import run
 from there import there

@@ -17,7 +17,6 @@ from test_report_page import Element, page, parsed, table
 from browser import PHONE, Chromium, in_browser
 from hostile import hostile_run
 from maskbench.judges.audit_figures import figures
-from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.against_judge import measured
@@ -28,6 +27,7 @@ from maskbench.presentation.format import between, interval, percent
 from maskbench.presentation.format import points as difference
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.record import Audit
 from maskbench.types import BinaryVerdict
 from measured_runs import edit, run
 from there import there

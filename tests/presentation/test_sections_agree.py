@@ -11,7 +11,6 @@ from test_labels import by_judge, give, sampled
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.record import Plan
 from maskbench.judges.audit_figures import figures
-from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.verdict_sets import reading
 from maskbench.pages import dose_page
@@ -20,6 +19,7 @@ from maskbench.presentation.blocks import Block, Facts, Heading, Only, Section, 
 from maskbench.presentation.runs_shown import runs as read
 from maskbench.presentation.sections import audits, doses, people
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.record import Audit
 from maskbench.runs.watching import Unwatched
 from measured_runs import run, settings
 

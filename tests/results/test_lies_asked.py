@@ -13,7 +13,6 @@ from msgspec import structs
 from flows import scenario, settings
 from maskbench.errors import UsageError
 from maskbench.interop.export import Form, write
-from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.judge_again import forecast, judge
 from maskbench.judges.people.labelled_outcomes import prepare
@@ -32,6 +31,7 @@ from maskbench.results.lies_asked import LiesAsked, remarks
 from maskbench.results.scored import result, score
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
+from maskbench.runs.record import Audit
 from maskbench.settings import Settings
 from maskbench.stats.intervals import ratio
 from maskbench.types import OutcomeName, Scored

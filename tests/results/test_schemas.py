@@ -18,7 +18,6 @@ from maskbench.cli import main
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.record import DoseCurve, Plan, dose_from, plain_dose
 from maskbench.judges.audit_figures import AuditData
-from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.against_judge import AgreementData
@@ -32,7 +31,7 @@ from maskbench.results.plan import PlanData
 from maskbench.results.summary import Summary
 from maskbench.runs.fitting import Misfit, Unknown, fitted
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.record import Record, record_from
+from maskbench.runs.record import Audit, Record, record_from
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings
 from maskbench.types import BinaryVerdict

@@ -13,7 +13,6 @@ import pytest
 
 from flows import command, letter
 from maskbench.errors import UsageError
-from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.verdict_sets import open_verdicts
 from maskbench.measurement import measure
@@ -27,6 +26,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
 from maskbench.runs.live import Gate
 from maskbench.runs.options import check
+from maskbench.runs.record import Audit
 from maskbench.scenarios import load
 from maskbench.settings import Settings
 from maskbench.types import Ask, BinaryVerdict, Failure, Judgement, Model, Place, Reply

@@ -23,7 +23,6 @@ from maskbench.cli.statement_questions import _settings as of_questions
 from maskbench.errors import ModelError, UsageError
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.record import Plan
-from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit, settings_of
 from maskbench.judges.construct_judging import ask_construct
 from maskbench.judges.judge_again import judge
@@ -32,6 +31,7 @@ from maskbench.models.serve.own_server import OwnServer, owns
 from maskbench.models.serve.serve_command import commands
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.lent_servers import kept
+from maskbench.runs.record import Audit
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings
 from maskbench.sweeps.sweeping import sweep

@@ -28,7 +28,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.runs.stored_programs import check_typed
 
 if TYPE_CHECKING:
-    from maskbench.judges.audit_kinds import Audit
+    from maskbench.runs.record import Audit
 
 
 _SHOW = "show"  # in place of a kind
@@ -48,7 +48,7 @@ def ask_again(
     `given` is what was typed of `judge`'s options besides.
     """
     from maskbench.judges.audit_figures import audits
-    from maskbench.judges.audit_kinds import Audit
+    from maskbench.runs.record import Audit
 
     kinds = _kinds(wanted)
     if others := [name for name in given if name not in (*_DRAWN, *_PACE, "verdicts")]:
@@ -137,10 +137,10 @@ def _print_forecast(folder: RunFolder, wanted: Sequence[Audit], how: Mapping[str
     for each in wanted:
         left, tokens = forecast(folder, each)
         settings = with_given(settings_of(folder, each), how)
-        plans[each.name], shown = plan_of(left, tokens, settings)
+        plans[each.set_name], shown = plan_of(left, tokens, settings)
         if not json:
             put(
-                f"{left:,} verdicts by {plain(settings.judging.judge)} are to be had for {plain(each.name)}, from "
+                f"{left:,} verdicts by {plain(settings.judging.judge)} are to be had for {plain(each.set_name)}, from "
                 f"requests of about {tokens:,.0f} tokens in all. Nothing was called."
             )
             print_blocks(shown)

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from msgspec import Struct, structs
 from msgspec.structs import asdict
 
-from maskbench.judges.audit_kinds import Audit, kind_of
+from maskbench.judges.audit_kinds import kind_of, wants
 from maskbench.judges.judges_agree import OutcomesAlike, lie_difference, outcomes_alike, verdict_of
 from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
 from maskbench.method.archetypes import in_order
 from maskbench.method.majority import same
 from maskbench.method.rules import named
-from maskbench.runs.record import Audited
+from maskbench.runs.record import Audit
 from maskbench.runs.samples import Samples
 from maskbench.stats.agreement import kappa
 from maskbench.stats.figures import Difference, Share
@@ -42,7 +42,7 @@ class AskedAgain(Struct, forbid_unknown_fields=True, omit_defaults=True):
     second_both: int | None = None
 
 
-class AuditData(Audited, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class AuditData(Audit, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What an audit found, as far as it is done.
 
     `replies` are those that it is to judge, and `left` of them it has not judged yet. As long as there are some,
@@ -96,14 +96,14 @@ class _Seen:
 def figures(run: Readable, audit: Audit, rules: str | None = None) -> AuditData:
     """What an audit found, as far as it is done; intervals are over propositions."""
     with reading(run) as opened:
-        before, after = opened.verdicts(audit.of), opened.verdicts(audit.name)
+        before, after = opened.verdicts(audit.of), opened.verdicts(audit.set_name)
         chosen = named(rules or before.settings.design.rules)
-        chances = opened.store.chosen(audit.name)
+        chances = opened.store.chosen(audit.set_name)
         seen: list[_Seen] = []
         pairs: list[tuple[Scored, Scored]] = []
         counted: Counter[str] = Counter()
         for samples, weight in opened.store.read(*before.sets, *after.sets):
-            if audit.wants(samples.scenario, chances):
+            if wants(audit, samples.scenario, chances):
                 seen += _both(samples, weight, before, after, counted)
                 first, other = (each.done(samples, weight, chosen) for each in (before, after))
                 pairs += [(first.scored, other.scored)] if first and other else []
@@ -113,7 +113,7 @@ def figures(run: Readable, audit: Audit, rules: str | None = None) -> AuditData:
     groups = {name: [reply for reply in seen if reply.archetype == name] for name in archetypes}
     return AuditData(
         **asdict(audit),
-        name=audit.name,
+        name=audit.set_name,
         judge=before.settings.judging.judge,
         numeric_judge=before.settings.judging.numeric_judge,
         temperature=before.settings.judging.sampling.temperature,
@@ -175,4 +175,4 @@ def audits(run: Readable, of: str | None = None) -> list[Audit]:
     """The audits that a run has, of one verdict set or of all, in the order of their names."""
     with reading(run) as opened:
         entries = [entry.audit for _, entry in sorted(opened.record.verdict_sets.items())]
-    return [Audit(**asdict(audited)) for audited in entries if audited and of in (None, audited.of)]
+    return [audit for audit in entries if audit and of in (None, audit.of)]

@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from maskbench.errors import RunMismatch, UsageError
-from maskbench.judges.audit_kinds import AUDIT, Audit, kind_of
+from maskbench.judges.audit_kinds import fits, kind_of
 from maskbench.judges.judge_again import Job, check_judging, hearing_of, set_job
 from maskbench.judges.second_look import Key, shuffled
 from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, open_verdicts, reading
@@ -21,6 +21,7 @@ from maskbench.method.forms.prompts import Prompts
 from maskbench.runs.drawn_part import check_all_asked
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.protocol import Pass, judging_stored
+from maskbench.runs.record import AUDIT, Audit
 from maskbench.runs.source import UNSAID, judge_line
 from maskbench.runs.store import Store
 from maskbench.runs.stored_programs import check_typed
@@ -62,7 +63,7 @@ def forecast(folder: RunFolder, wanted: Audit) -> tuple[int, float]:
     """How many verdicts an audit still has to get, and about how many tokens their requests hold; asks nothing."""
     with closing(folder.store()) as store:
         job = _job(folder, store, wanted, settings_of(folder, wanted))
-        return job.left(store.chosen(wanted.name) or _choose(store, wanted))
+        return job.left(store.chosen(wanted.set_name) or _choose(store, wanted))
 
 
 def settings_of(folder: RunFolder, wanted: Audit) -> Settings:
@@ -87,7 +88,7 @@ def _job(folder: RunFolder, store: Store, wanted: Audit, settings: Settings) -> 
     def passes(chosen: Mapping[Key, float]) -> list[Pass]:
         return judging_stored(hearing, chosen or None)  # no controls, which an audit is not about
 
-    return set_job(folder, store, settings, wanted.name, prompts, passes)
+    return set_job(folder, store, settings, wanted.set_name, prompts, passes)
 
 
 def _prompts(folder: RunFolder, audited: VerdictSet) -> Prompts:
@@ -113,7 +114,7 @@ def _choose(store: Store, wanted: Audit) -> dict[Key, float]:
     """The scenarios of the sample with the chance that each had; empty where all are audited."""
     if wanted.sample is None:
         return {}
-    fit = [scenario.key for scenario, _ in store.scenarios() if wanted.fits(scenario)]
+    fit = [scenario.key for scenario, _ in store.scenarios() if fits(wanted, scenario)]
     drawn = shuffled(fit, wanted.seed)[: wanted.sample]
     return {key: len(drawn) / len(fit) for key in drawn}
 
@@ -122,7 +123,7 @@ def _hearing(settings: Settings, prompts: Prompts, wanted: Audit) -> Hearing:
     """The judge sees each scenario as the audit shows it; its verdicts are kept in the letters of the scenario."""
     kind = kind_of(wanted.kind)
     return replace(
-        hearing_of(settings, prompts, wanted.name),
+        hearing_of(settings, prompts, wanted.set_name),
         shares=settings.judging.shares_verdicts and not kind.anew,
         anew=wanted.kind if kind.anew else "",
         shows=kind.shown,

@@ -39,7 +39,7 @@ from maskbench.runs.meter import known_prices
 from maskbench.runs.options import check
 from maskbench.runs.passes import expected, steps_left
 from maskbench.runs.protocol import Pass, judging_stored
-from maskbench.runs.record import About, Audited, Judged, Judges, Models, Record, now
+from maskbench.runs.record import About, Audit, Judged, Judges, Models, Record, now
 from maskbench.runs.session import Asked, Asking, Book
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
@@ -149,7 +149,7 @@ class Job:
     stopper: Stopper = field(default_factory=Stopper, kw_only=True)
     stock: Stock | None = field(default=None, kw_only=True)  # keeps models that are loaded in this process
 
-    def add(self, chosen: Mapping[Key, float], second: Look | None = None, audit: Audited | None = None) -> None:
+    def add(self, chosen: Mapping[Key, float], second: Look | None = None, audit: Audit | None = None) -> None:
         """Make the set's entry in run.json, with the scenarios that it is about where it is not about all."""
         if chosen:
             self.store.choose(self.name, chosen)

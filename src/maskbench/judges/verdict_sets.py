@@ -22,7 +22,7 @@ from typing import Self, TypeAlias
 from msgspec import Struct, structs
 
 from maskbench.errors import UnknownVerdicts, UsageError
-from maskbench.judges.audit_kinds import Audit, kind_of
+from maskbench.judges.audit_kinds import kind_of, part, wants
 from maskbench.judges.second_look import Key, Look, Phases
 from maskbench.method.asks import VERDICTS
 from maskbench.method.enough import score_for_lies
@@ -37,7 +37,7 @@ from maskbench.plain import common_form
 from maskbench.runs.drawn_part import PART
 from maskbench.runs.endings import LastEnd, last_end, resuming
 from maskbench.runs.folder import RunFolder, under_way
-from maskbench.runs.record import About, Audited, Judged, PromptsUsed, Record, judged_settings
+from maskbench.runs.record import About, Audit, Judged, PromptsUsed, Record, judged_settings
 from maskbench.runs.samples import Samples
 from maskbench.runs.source import judge_line
 from maskbench.runs.store import ON_LOST, PORT_TASK, Store
@@ -398,7 +398,7 @@ class AuditSet(VerdictSet):
 
     def is_about(self, scenario: Scenario) -> bool:
         """Whether the audit is about this scenario."""
-        return self.audit.wants(scenario, self.chosen)
+        return wants(self.audit, scenario, self.chosen)
 
     def finish(self, scenario: Scenario, items: Sequence[Item]) -> Items | None:
         """As for every set, of the scenarios that the audit is about."""
@@ -411,7 +411,7 @@ class AuditSet(VerdictSet):
 
     def part(self) -> str:
         """Which of the run's scenarios they are."""
-        return self.audit.part(sum(self.wanted().values()), self.store.count())
+        return part(self.audit, sum(self.wanted().values()), self.store.count())
 
     def notes(self) -> list[str]:
         """What these verdicts are, and what they leave out."""
@@ -605,8 +605,8 @@ def _stored(run: OpenRun, name: str) -> VerdictSet:
     match about:
         case Judged(second=Look() as look):
             return _second(run, VerdictSet(*parts), look)
-        case Judged(audit=Audited() as audited):
-            return AuditSet(*parts, audit=Audit(**structs.asdict(audited)), chosen=run.store.chosen(name))
+        case Judged(audit=Audit() as audit):
+            return AuditSet(*parts, audit=audit, chosen=run.store.chosen(name))
     return VerdictSet(*parts)
 
 

@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 from msgspec import Struct
 
-from maskbench.judges.audit_kinds import AUDIT
 from maskbench.plain import plain
 from maskbench.results.calibration import RatesBy, corrected_difference, standing
 from maskbench.results.common_beliefs import confirmed, correlated, of_result, source_of
 from maskbench.results.contrasts import SEED
 from maskbench.results.scored import Result
 from maskbench.results.summary import ScenariosShown, left_open
+from maskbench.runs.record import AUDIT
 from maskbench.scenarios import is_starter
 from maskbench.settings import MAY_CHANGE
 from maskbench.stats.all_pairs import Lies, Tested, every_pair

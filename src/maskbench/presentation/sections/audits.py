@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from maskbench.judges.audit_figures import AskedAgain, AuditData, figures
 from maskbench.judges.audit_figures import audits as of_run
-from maskbench.judges.audit_kinds import Audit, kind_of
+from maskbench.judges.audit_kinds import kind_of
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import (
@@ -57,7 +57,7 @@ def blocks(run: OpenRun, audit: AuditData, *name: str) -> Iterator[Block]:
         return
     if not audit.complete:
         yield Warn(_incomplete(audit), "bad")
-        line = shlex.join(Audit(audit.kind, audit.of, audit.sample, audit.seed).command(run.folder.path))
+        line = shlex.join(audit.command(run.folder.path))
         yield Only("text", "To go on:")
         yield Only("text", Sentence((Words(line, "code"),), "note"))
     what = (_flips if kind.flips else _repeats)(audit.by["all"])
