@@ -1,6 +1,6 @@
 """The difference of two runs of which a second judge saw a part: coverage of its interval, as a CSV table.
 
-`python benchmarks/second_look.py` writes docs/second_look_differences.csv (500 seeded replicates a row, fifteen minutes
+`python benchmarks/second_look.py` writes docs/second_look_differences.csv (400 seeded replicates a row, ten minutes
 or less). A replicate draws scenarios anew; the first judge errs, the second never does, and it sees a part of both runs
 that is drawn with one seed, as `maskbench judge --second` draws it. In the rows with `up` and `down` the second run is
 the first one but for so many scenarios, which change with all of their proposition. benchmarks/looks.py has the looks
@@ -231,7 +231,7 @@ def _named(world: Pair | Steady, replicates: int) -> dict[str, object]:
 def main() -> None:
     """Write the table, and say how far coverage goes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--replicates", type=int, default=500)
+    parser.add_argument("--replicates", type=int, default=400)
     parser.add_argument("--out", type=Path, default=DOCS / "second_look_differences.csv")
     chosen = parser.parse_args()
     rows = [row(world, chosen.replicates) for world in PAIRS]
