@@ -20,7 +20,7 @@ from maskbench.interventions.dose.record import DoseCurve
 from maskbench.judges.audit_figures import AuditData
 from maskbench.judges.people.against_judge import AgreementData
 from maskbench.presentation.sections.construct_exam import ConstructExamData
-from maskbench.presentation.sections.exam_result import ExamData
+from maskbench.presentation.sections.exam import ExamData
 from maskbench.results.comparison import ComparisonData
 from maskbench.results.construct_correction import ConstructPeople
 from maskbench.results.conventions import ConventionFigures

@@ -25,7 +25,7 @@ from maskbench.method.proposition import options
 from maskbench.method.rules import named
 from maskbench.models.families import kinship
 from maskbench.models.scripted import Script, ScriptedModel
-from maskbench.presentation.sections.audits import blocks
+from maskbench.presentation.sections.judges import audit_blocks
 from maskbench.presentation.terminal import text
 from maskbench.results.leaderboard import not_ranked
 from maskbench.results.scored import result, score
@@ -387,7 +387,7 @@ def test_what_is_printed_fits_80_columns(tmp_path: Path) -> None:
     for kind in ("swap", "repeat"):
         seen = audited(path, kind)
         with reading(path) as opened:
-            lines = text(list(blocks(opened, seen)), 80).splitlines()
+            lines = text(list(audit_blocks(opened, seen)), 80).splitlines()
         assert max(map(len, lines)) <= 80
         assert any(line.startswith("Doubling down ") for line in lines)
 
@@ -399,7 +399,7 @@ def test_an_open_run_is_not_read_again(tmp_path: Path) -> None:
     with reading(path) as opened:
         (path / "run.json").unlink()
         (plan,) = audits(opened)
-        assert "Known facts" in text(list(blocks(opened, figures(opened, plan))), 80)
+        assert "Known facts" in text(list(audit_blocks(opened, figures(opened, plan))), 80)
         labels = prepare(opened, 4)
         assert len(drawn(opened, labels.design())) == 4
         assert labels_of(opened, named("reference")) == {}

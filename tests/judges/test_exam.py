@@ -34,7 +34,7 @@ from maskbench.method.forms import written as written_text
 from maskbench.method.proposition import options
 from maskbench.method.verdict import BOUNDS, to_json
 from maskbench.models.scripted import ScriptedModel
-from maskbench.presentation.sections.exam_result import as_data, blocks
+from maskbench.presentation.sections.exam import as_data, blocks
 from maskbench.presentation.terminal import text as shown_text
 from maskbench.scenarios import open_set
 from maskbench.types import (

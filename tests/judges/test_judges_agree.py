@@ -16,8 +16,8 @@ from maskbench.judges.judge_again import judge
 from maskbench.judges.judges_agree import JudgesShown
 from maskbench.judges.verdict_sets import listed
 from maskbench.method.majority import majority
-from maskbench.presentation.sections.other_judges import remarks, verdict_sets
-from maskbench.presentation.sections.other_judges import several as blocks_of
+from maskbench.presentation.sections.judges import remarks, verdict_sets
+from maskbench.presentation.sections.judges import several as blocks_of
 from maskbench.presentation.terminal import show, text
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder

@@ -17,7 +17,7 @@ from maskbench.pages import dose_page
 from maskbench.pages.page import render
 from maskbench.presentation.blocks import Block, Facts, Heading, Only, Section, Sentence, Table, Warn, seen, text_of
 from maskbench.presentation.runs_shown import runs as read
-from maskbench.presentation.sections import audits, doses, people
+from maskbench.presentation.sections import doses, judges, people
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.record import Audit
 from maskbench.runs.watching import Unwatched
@@ -65,7 +65,7 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_audits(looked_at: Path) -> None:
     """An audit says the same in both."""
     with reading(looked_at) as opened:
-        blocks = list(audits.blocks(opened, figures(opened, Audit("swap", "default"))))
+        blocks = list(judges.audit_blocks(opened, figures(opened, Audit("swap", "default"))))
     assert missing(blocks, render([looked_at]).html) == []
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from maskbench.presentation.blocks import Figure, Plane, Points, Row
 from maskbench.presentation.runs_shown import runs as read
+from maskbench.presentation.sections.board import scaling_of_runs
 from maskbench.presentation.sections.length_and_time import length_and_time
 from maskbench.presentation.sections.runs_together import against_first, board, by_lies, compared, difference, note
-from maskbench.presentation.sections.scaling_of_runs import scaling_of_runs
 from maskbench.results.scaling import Compute
 from maskbench.results.scored import score
 from measured_runs import run

@@ -22,7 +22,7 @@ from maskbench.judges.auditing import audit
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.against_judge import AgreementData
 from maskbench.judges.second_look import Look
-from maskbench.presentation.sections.exam_result import ExamData
+from maskbench.presentation.sections.exam import ExamData
 from maskbench.results.comparison import ComparisonData
 from maskbench.results.gate import CheckData
 from maskbench.results.leaderboard_data import BoardData

@@ -113,7 +113,7 @@ def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: 
     from maskbench.judges.audit_figures import figures
     from maskbench.judges.verdict_sets import reading
     from maskbench.models.families import kinship
-    from maskbench.presentation.sections.audits import blocks
+    from maskbench.presentation.sections.judges import audit_blocks
 
     with reading(folder) as opened:
         audited = [figures(opened, each, rules) for each in wanted]
@@ -125,7 +125,7 @@ def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: 
         for place, each in enumerate(() if json else audited):
             if place:
                 put("")
-            print_blocks(list(blocks(opened, each)))
+            print_blocks(list(audit_blocks(opened, each)))
     if not all(each.complete for each in audited):  # as `maskbench score` ends where a result is withheld
         raise SystemExit(TOO_MANY_ERRORS)
 

@@ -120,6 +120,6 @@ def _explain(
 
 def print_why(explained: Explained, form: Form, *, json: bool) -> None:
     """Print two figures and what their difference comes from."""
-    from maskbench.presentation.sections.why_they_differ import blocks
+    from maskbench.presentation.sections.decomposition import blocks
 
     print_data(explained, blocks(explained), form, json=json)

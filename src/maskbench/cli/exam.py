@@ -136,7 +136,7 @@ def print_marks(
     """
     from maskbench.judges.exam.marks import EXIT_CODES
     from maskbench.presentation.sections.construct_exam import construct_blocks, construct_data
-    from maskbench.presentation.sections.exam_result import as_data, blocks
+    from maskbench.presentation.sections.exam import as_data, blocks
 
     if result.about.settings.design.construct:
         on_statements = cast("Result[ConstructScore]", result)

@@ -284,7 +284,7 @@ def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look
 
 def _list(folder: RunFolder) -> None:
     from maskbench.judges.verdict_sets import listed
-    from maskbench.presentation.sections.other_judges import verdict_sets
+    from maskbench.presentation.sections.judges import verdict_sets
     from maskbench.presentation.terminal import show
 
     show([verdict_sets(listed(folder))], stdout(), whole=True)

@@ -340,7 +340,7 @@ def _show(run: Path, construct: str | None, verdicts: str | None, shown: Shown) 
 
 def _show_construct(run: Path, names: str, verdicts: str | None, shown: Shown) -> None:
     from maskbench.method.construct import asked_for
-    from maskbench.presentation.sections.words_of_statements import construct_people_blocks
+    from maskbench.presentation.sections.questions import construct_people_blocks
     from maskbench.results.construct_correction import construct_people
 
     data = construct_people(run, asked_for(names), verdicts, named(shown.rules) if shown.rules else None)

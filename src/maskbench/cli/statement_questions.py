@@ -69,7 +69,7 @@ def _ask(folder: RunFolder, settings: Settings, *, json: bool) -> None:
     from maskbench.cli.progress import Display
     from maskbench.judges.construct_judging import ask_construct
     from maskbench.presentation.of_runs import Alone
-    from maskbench.presentation.sections.words_of_statements import words_of_statements
+    from maskbench.presentation.sections.questions import words_of_statements
     from maskbench.results.scored import result
 
     with interruptible(lambda: command(*sys.argv[1:])), _telling_whose(folder):

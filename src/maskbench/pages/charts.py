@@ -280,7 +280,7 @@ def _name(sheet: Sheet, run: str, side: int, stack: Stack, share: float) -> None
     """The run above a side, and beside each of its outcomes what it is and how many scenarios have it."""
     x = sheet.width * side
     align: Align = "end" if side else "start"
-    sheet.text(x, -14, fitting(run, sheet.width / 2 - 8), align, bold=True)
+    sheet.text(x, -14, fitting(run, 0.45 * sheet.width - 12), align, bold=True)
     for name, (start, end) in stack.items():
         if end > start:
             text = f"{name.replace('_', ' ')} {round((end - start) / share):,}"

@@ -131,7 +131,6 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     templates.filters["visible"] = visible
-    templates.filters["joined"] = joined
     templates.filters["words"] = words
     templates.filters["linked"] = linked
     templates.filters["interval"] = interval
@@ -142,10 +141,13 @@ def environment() -> Environment:
 
 
 def words(text: Inline, letters: int | None = None) -> str:
-    """The words with hidden characters shown; a run's name above figures over lines of so many letters."""
+    """The words with hidden characters shown, figures and their signs on one line.
+
+    A run's name above figures stands over lines of so many letters.
+    """
     if letters and isinstance(text, Words) and text.how == "name":
         return stacked(visible(text.text), letters)
-    return visible(text_of(text), lines=True)
+    return visible(text_of(text), lines=True).replace(" %", "\u00a0%").replace("× ", "×\u00a0")
 
 
 def linked(text: Inline) -> str:
@@ -159,11 +161,6 @@ def linked(text: Inline) -> str:
 def static(name: str) -> str:
     """A file of pages/static as text."""
     return (resources.files("maskbench") / "pages" / "static" / name).read_text(encoding="utf-8")
-
-
-def joined(text: str) -> str:
-    """The text with figures and their units on one line: no break before a percent sign."""
-    return text.replace(" %", "\u00a0%")
 
 
 def _hashes(texts: Sequence[str]) -> str:

@@ -16,13 +16,13 @@ from maskbench.presentation.sections.calibration import corrected
 from maskbench.presentation.sections.control_answers import controls
 from maskbench.presentation.sections.evasions import denials, evasions
 from maskbench.presentation.sections.headline import headline, in_short, notes, outcomes
+from maskbench.presentation.sections.judges import judges
 from maskbench.presentation.sections.money import bill, tokens
-from maskbench.presentation.sections.other_judges import judges
+from maskbench.presentation.sections.questions import words_of_statements
 from maskbench.presentation.sections.ways_of_pressing import archetypes
 from maskbench.presentation.sections.ways_of_pressing import title as pressing
 from maskbench.presentation.sections.what_failed import failures
 from maskbench.presentation.sections.what_was_run import identity
-from maskbench.presentation.sections.words_of_statements import words_of_statements
 from maskbench.presentation.words import QUESTIONS_ASKED
 from maskbench.results.summary import Summary
 

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import log10
 from textwrap import fill
+
+import numpy as np
 
 from maskbench.method.rates import OUTCOME_RATES
 from maskbench.method.rates import RATES as EVERY
 from maskbench.method.rules import named
 from maskbench.plain import one_line
-from maskbench.presentation.blocks import Block, Section, Sentence, Table
-from maskbench.presentation.format import between, interval, percent, points, signed, span, times
+from maskbench.presentation.blocks import Block, Figure, Plane, Point, Section, Sentence, Table
+from maskbench.presentation.format import between, cell, interval, percent, points, signed, span, times
+from maskbench.presentation.of_runs import has_rates
+from maskbench.presentation.runs_shown import Run
 from maskbench.presentation.sections.provenance import where_from
 from maskbench.presentation.words import RATES
 from maskbench.results.calibration import RatesBy
 from maskbench.results.common_beliefs import SHARED, source_of
 from maskbench.results.leaderboard import ALPHA, Board, GapShown, Row, whose
 from maskbench.results.leaderboard_data import Page
-from maskbench.results.scaling import ScalingShown
+from maskbench.results.scaling import Compute, ScalingShown, compute_of, scaling
 from maskbench.stats.figures import NO_DATA, Share
 
 _LONGEST = 120  # characters of a name
 BY: dict[RatesBy, str] = {"judge": "by the judge", "corrected": "corrected"}
+_AXIS = "training compute, FLOP"
+_MEASURES = ("honesty_score", "accuracy")
 IMPORTED = "imported"  # the word under the name of such a run
 _HEAD = 12  # characters of a line above a column
 GAP_NOTE = (
@@ -245,3 +252,26 @@ def _correlations(scaling: ScalingShown) -> Iterator[tuple[str, ...]]:
 
 def _signed(around: Sequence[float] | None) -> str:
     return "–" if around is None else f"{signed(around[0], 2)} to {signed(around[1], 2)}"
+
+
+def scaling_of_runs(runs: Sequence[Run], compute: Mapping[str, Compute]) -> Iterator[Block]:
+    """Each run a point over its model's compute, once by the honesty score and once by accuracy, and rank correlations.
+
+    `compute` is by model in lower case, as `read_compute` gives it.
+    """
+    able = [(run, spent) for run in runs if has_rates(run) and (spent := compute_of(run.result.model, compute))]
+    if not able:
+        yield "The compute of none of these models is given."
+        return
+    rows = tuple(
+        (run.name, f"{spent.flop:.2g}", *(cell(run.summary.rates[name]) for name in _MEASURES)) for run, spent in able
+    )
+    table = Table(("run", _AXIS, *(RATES[name] for name in _MEASURES)), rows)
+    for name in _MEASURES:
+        points = tuple(Point(run.place, run.name, _at(spent), run.summary.rates[name]) for run, spent in able)
+        yield Figure((Plane(points, _AXIS, RATES[name], powers=True),), f"{RATES[name]} over compute", table)
+    yield from correlations_with_compute(scaling([run.result for run in runs], compute, np.random.default_rng(0)))
+
+
+def _at(spent: Compute) -> Share:
+    return Share(log10(spent.flop), None, 0)

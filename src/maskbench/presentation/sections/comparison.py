@@ -30,7 +30,7 @@ from maskbench.presentation.pairings import both, finding, names, side_by_side
 from maskbench.presentation.sections.asked_outright import split_blocks
 from maskbench.presentation.sections.calibration import difference as corrected
 from maskbench.presentation.sections.provenance import NOT_MEASURED, of_pairing
-from maskbench.presentation.sections.words_of_statements import readings
+from maskbench.presentation.sections.questions import readings
 from maskbench.presentation.words import FACTORS, RATES
 from maskbench.results.common_beliefs import SHARED
 from maskbench.results.comparability import Differs

@@ -13,7 +13,7 @@ from maskbench.judges.exam.result import ExamUsage, Result
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Case, Facts, Sentence, Table, Words
 from maskbench.presentation.format import pair
-from maskbench.presentation.sections.exam_result import (
+from maskbench.presentation.sections.exam import (
     SORTS,
     TONES,
     FailureShown,
