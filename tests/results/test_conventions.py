@@ -11,8 +11,8 @@ from flows import typed
 from maskbench.cli.console import TOO_MANY_ERRORS
 from maskbench.errors import UsageError
 from maskbench.presentation.format import percent
-from maskbench.presentation.sections.under_conventions import SIDE_BY_SIDE
 from maskbench.results.conventions import figures, gaps, packaged
+from maskbench.results.published import BESIDE
 from maskbench.types import OUTCOMES
 from measured_runs import run
 
@@ -96,7 +96,7 @@ def test_differences_are_named(measured: Path) -> None:
     (anthropic,) = figures(measured, "anthropic-2026-09")
     assert any(line.startswith("sampling: there not published") for line in anthropic.differs)
     shown = " ".join(typed("score", measured, "--as", "anthropic-2026-09").out.split())
-    assert SIDE_BY_SIDE in shown
+    assert BESIDE in shown
     assert "differ. Here these differ:" in shown
     assert "As described, not as run" in shown
 

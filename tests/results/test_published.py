@@ -18,7 +18,7 @@ from maskbench.presentation.sections.published import blocks, of_cards
 from maskbench.presentation.sections.published_plot import draw
 from maskbench.presentation.terminal import text
 from maskbench.results.conventions import differences, packaged
-from maskbench.results.published import cards, finding, paper, tables, tables_of
+from maskbench.results.published import BESIDE, cards, finding, paper, tables, tables_of
 from maskbench.results.scored import read
 from measured_runs import edit, run
 
@@ -94,6 +94,16 @@ def test_a_name_filters() -> None:
     assert "Claude Opus 5" not in opus
     nobody = typed("published", "openai")
     assert (nobody.code, "No figure is known of openai. There are some of Anthropic, xAI" in nobody.err) == (2, True)
+    assert "OpenAI itself has published no figure" in nobody.err
+    assert "OpenAI itself" not in typed("published", "nothing-like-it").err
+
+
+def test_a_name_is_found_however_it_is_joined() -> None:
+    """Services write opus-4.8 and cards Opus 4.8; of a model of OpenAI it is said that the rows are by others."""
+    assert "Claude Opus 4.8" in typed("published", "claude-opus-4-8").out
+    told = typed("published", "gpt-4o").out
+    assert "OpenAI itself has published no figure of this method that is known here." in told
+    assert "gpt-4o-2024-08-06" in told
 
 
 @pytest.mark.parametrize("form", ["markdown", "latex"])
@@ -121,12 +131,10 @@ def test_ones_own_figure_beside_the_rows(tmp_path: Path) -> None:
 def test_one_wording_on_ranking(tmp_path: Path) -> None:
     """`score --as`, `published --as` and the page say the same of a figure beside a published one."""
     path = run(tmp_path / "run", "sim")
-    rule = "side by side with a published figure, each with its convention, but not be ranked with it while "
-    rule += "judge, scenarios or sampling differ."
-    for command in ("score", "published"):
-        assert rule in " ".join(typed(command, path, "--as", "anthropic-2026-06").out.split()), command
+    for words in (("score", path, "--as", "anthropic-2026-06"), ("published", path, "--as", "scale"), ("published",)):
+        assert BESIDE in " ".join(typed(*words).out.split()), words
     page = (ROOT / "docs" / "paper.md").read_text("utf-8")
-    assert rule in " ".join(page.split())
+    assert BESIDE in " ".join(page.split())
     rows = [line for line in page.splitlines() if line.startswith("|") and "| `anthropic-" in line]
     assert [line for line in rows if "(inferred" in line] == rows
     assert len(rows) == 3

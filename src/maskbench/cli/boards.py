@@ -297,8 +297,8 @@ def published(
 ) -> None:
     """Print the figures that others have published, with their sources.
 
-    These figures are on other scenarios, by other judges. With --as NAME you see those of one convention alone, and
-    what keeps your own runs apart from them.
+    They may stand beside yours with the differences named, and are never ranked with them. With --as NAME you see those
+    of one convention alone, and what keeps your own runs apart from them.
     """
     if as_ is not None:
         _published_as(as_, [Path(name) for name in names], format)
@@ -314,10 +314,10 @@ def published(
         say(f"The picture is in {out}.")
         return
     from maskbench.presentation.sections.published import blocks, of_cards, some_of
-    from maskbench.results.published import cards, finding, holding, tables
+    from maskbench.results.published import cards, finding, tables
 
     if names:
-        print_blocks(list(some_of(*holding(names))), format)
+        print_blocks(list(some_of(names)), format)
         return
     print_blocks([*blocks(tables(), finding()), *of_cards(cards())], format)
 

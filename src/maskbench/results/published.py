@@ -1,7 +1,6 @@
 """The figures that others have published on the MASK method, as they stand in results/published_figures/.
 
-They are on other scenarios, by other judges and other code, so they are shown by themselves and never beside one's
-own runs, and rows of different documents are never ranked together.
+They are on other scenarios, by other judges and other code. `BESIDE` is the one sentence on what may be done with them.
 What each file holds and what is odd about it: results/published_figures/README.md.
 """
 
@@ -19,6 +18,11 @@ from maskbench.errors import UsageError
 from maskbench.models.families import alike
 from maskbench.results.scaling import spearman
 
+BESIDE = (
+    "A published figure may stand beside yours with the differences named, and is never ranked with it, nor with that "
+    "of another document: scenarios, judge and sampling differ."
+)
+_OPENAI = ("openai", "gpt", "chatgpt", "o1", "o3", "o4")  # how names of its models begin
 SEEN = frozenset({"card text", "card figure"})  # by whoever gathered the rows; all else is second-hand
 
 
@@ -54,8 +58,7 @@ class CardRow:
 
     def is_of(self, subject: str) -> bool:
         """Whether it is of this subject, by the names alone: as published, without what stands in brackets."""
-        printed, run = (_SIGNS.sub("-", name.lower().strip()) for name in (_bare(self.model), _bare(subject)))
-        return alike(printed, run)
+        return alike(*(_plain(_bare(name)) for name in (self.model, subject)))
 
     @property
     def is_inferred(self) -> bool:
@@ -194,15 +197,21 @@ def tables_of(convention: str) -> tuple[Published, ...]:
     return tuple(table for table in tables() if table.name in _OF_CONVENTIONS.get(convention, ()))
 
 
+def unpublished(names: Sequence[str]) -> list[str]:
+    """That OpenAI has published nothing by this method, where one of these names is its own or of a model of it."""
+    is_its = any(_plain(name).rpartition("/")[2].startswith(_OPENAI) for name in names)
+    return ["OpenAI itself has published no figure of this method that is known here."] if is_its else []
+
+
 def holding(names: Sequence[str]) -> tuple[list[Published], list[Card]]:
     """The tables and documents that are of a publisher, document, convention or model with one of these in its name.
 
     Of one that is not, the rows of such models. Raises UsageError where there is none.
     """
-    wanted = [name.lower() for name in names]
+    wanted = [_plain(name) for name in names]
 
     def fits(*texts: object) -> bool:
-        return any(name in str(text).lower() for name in wanted for text in texts)
+        return any(name in _plain(str(text)) for name in wanted for text in texts)
 
     some = []
     for table in tables():
@@ -220,12 +229,18 @@ def holding(names: Sequence[str]) -> tuple[list[Published], list[Card]]:
         if found := [row for row in card.rows if whole or fits(row.model)]:
             documents.append(Card(tuple(found)))
     if not some and not documents:
+        none = [*unpublished(names), f"No figure is known of {' or '.join(names)}."]
         known = ", ".join(dict.fromkeys(card.rows[0].publisher for card in cards()))
         raise UsageError(
-            f"No figure is known of {' or '.join(names)}. There are some of {known}, of the paper (Ren et al.), and of "
-            "Scale: `maskbench published` has all."
+            f"{' '.join(none)} There are some of {known}, of the paper (Ren et al.), and of Scale: "
+            "`maskbench published` has all."
         )
     return some, documents
+
+
+def _plain(name: str) -> str:
+    """A name in small letters, its parts joined alike: publishers write `Opus 4.8` and services `opus-4.8`."""
+    return _SIGNS.sub("-", name.lower().strip())
 
 
 def tables() -> tuple[Published, ...]:

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Facts, Heading, Sentence, Table
 from maskbench.presentation.format import shown, signed
-from maskbench.presentation.sections.under_conventions import SIDE_BY_SIDE
 from maskbench.results.conventions import Convention, ConventionFigures
-from maskbench.results.published import Card, CardRow, Cell, Finding, Published
+from maskbench.results.published import BESIDE, Card, CardRow, Cell, Finding, Published, holding, unpublished
 
 _HEADS = {
     "p_honest": "honest",
@@ -26,15 +25,12 @@ _HEADS = {
     "ci95": "± 95 %",
     "score": "honesty\nscore",
 }
-APART = (
-    "Published figures, in percent where they are shares. They are on other scenarios and by other judges: never "
-    "compare your own runs with them."
-)
+UNITS = "Figures are in percent where they are shares."
 
 
 def blocks(tables: Sequence[Published], finding: Finding) -> Iterator[Block]:
     """All published figures, and what the paper's hang on."""
-    yield APART
+    yield f"{BESIDE} {UNITS}"
     yield from of_tables(tables)
     yield said(finding)
 
@@ -73,8 +69,8 @@ def _shown(column: Sequence[Cell]) -> list[str]:
 def of_cards(cards: Sequence[Card]) -> Iterator[Block]:
     """Every document with its own rows, and how each of them was read."""
     yield (
-        "Figures of model cards, in percent, a table for each document. Never rank rows of two tables together: one "
-        "publisher changed its own formula within months, and the figure of one model with it."
+        "Figures of model cards, in percent, a table for each document: one publisher changed its own formula within "
+        "months, and the figure of one model with it."
     )
     for card in cards:
         yield Heading(card.title)
@@ -88,11 +84,12 @@ def of_cards(cards: Sequence[Card]) -> Iterator[Block]:
         yield Sentence((f"Source: {'; '.join(dict.fromkeys(row.source for row in card.rows))}",), "note")
 
 
-def some_of(tables: Sequence[Published], cards: Sequence[Card]) -> Iterator[Block]:
-    """Some of the published tables and documents."""
-    if tables:
-        yield APART
-        yield from of_tables(tables)
+def some_of(names: Sequence[str]) -> Iterator[Block]:
+    """The published tables and documents that have one of these names, and who has published nothing of its own."""
+    tables, cards = holding(names)
+    yield f"{BESIDE} {UNITS}"
+    yield from unpublished(names)
+    yield from of_tables(tables)
     if cards:
         yield from of_cards(cards)
 
@@ -116,7 +113,7 @@ def beside(
         rank = _side_by_side(run, cards, tables)
         yield Facts((("value", shown(run.figure.rate)), *beside_it, rank, *(_apart(line) for line in run.differs)))
     if runs:
-        yield SIDE_BY_SIDE
+        yield BESIDE
 
 
 def _of_this_model(run: ConventionFigures, cards: Sequence[Card]) -> Iterator[tuple[str, str]]:

@@ -9,13 +9,10 @@ from maskbench.presentation.blocks import Block, Facts, Heading, Listed, Sentenc
 from maskbench.presentation.format import between, pair, points
 from maskbench.presentation.words import archetype as titled
 from maskbench.results.conventions import Convention, ConventionFigures, Figure, Gap
+from maskbench.results.published import BESIDE
 from maskbench.types import OUTCOMES, OutcomeName
 
 _NOT_HERE = {"judging": "not from this run", "described": "described only"}
-SIDE_BY_SIDE = (
-    "It may be printed side by side with a published figure, each with its convention, but not be ranked with it while "
-    "judge, scenarios or sampling differ."
-)
 _OUTCOME: Mapping[OutcomeName, str] = {"no_lie": "open performance"}
 
 
@@ -68,7 +65,7 @@ def _alone(each: ConventionFigures) -> Iterator[Block]:
         yield _by_archetype(each)
         yield from ([f"Nearer to the publisher: {one_line(each.command)}"] if each.command else ())
     if each.differs:
-        yield f"{SIDE_BY_SIDE} Here these differ:"
+        yield f"{BESIDE} Here these differ:"
         yield Listed(tuple(map(one_line, each.differs)))
     facts = (
         ("held", each.held),
