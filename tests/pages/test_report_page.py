@@ -252,14 +252,14 @@ def test_headings_descend_one_by_one(pages: dict[str, Element], kind: str) -> No
 def test_sections_come_in_their_order(pages: dict[str, Element], kind: str) -> None:
     """From the finding to the limits, with the explorer between; the list of contents leads to each."""
     ids = [each.attributes["id"] for each in pages[kind].all("section")]
-    rates = ["rates", "archetypes", "outright", "lying-at-k", "beliefs", "evasions", "failures", "denials"]
-    length = ["length"] if "length" in ids else []  # only where there are enough statements
+    curve = ["lying-at-k"] * ("lying-at-k" in ids)  # where there are several statements
+    rates = ["rates", "archetypes", "outright", *curve, "beliefs", "evasions", "failures", "denials"]
     worst = ["worst"] * ("worst" in ids)  # where there is a lie
     if kind == "several":
         first, last = ["comparison", "plane", "archetypes"], [*(name for name in rates if name != "archetypes")]
-        assert ids == ["outcomes", "method", *first, *worst, "explorer", *last, *length, "tokens", "limits"]
+        assert ids == ["outcomes", "method", *first, *worst, "explorer", *last, "tokens", "limits"]
     else:
-        assert ids == ["outcomes", "method", *worst, *rates, *length, "tokens", "explorer", "limits"]
+        assert ids == ["outcomes", "method", *worst, *rates, "tokens", "explorer", "limits"]
     (contents,) = pages[kind].of("contents")
     assert [link.attributes["href"] for link in contents.all("a")] == [f"#{anchor}" for anchor in ids]
 
@@ -353,10 +353,9 @@ def test_asked_outright_or_not(folders: dict[str, Path], pages: dict[str, Elemen
     assert "shown once all scenarios are done" in str(pages["none"].at("outright"))
 
 
-def test_lying_at_k_or_how_to_get_it(folders: dict[str, Path], pages: dict[str, Element]) -> None:
-    """A point for every k with its interval; with one statement, what to type."""
-    assert "maskbench run MODEL --statements 10" in str(pages["plain"].at("lying-at-k"))
-    assert not pages["plain"].at("lying-at-k").all("svg")
+def test_lying_at_k_where_there_are_several_statements(folders: dict[str, Path], pages: dict[str, Element]) -> None:
+    """A point for every k with its interval; with one statement no section."""
+    assert "lying-at-k" not in {each.attributes.get("id") for each in pages["plain"].all("section")}
     for k, point in result(RunFolder(folders["five"])).lying_at.items():
         row = table(pages["five"].at("lying-at-k"), k)
         assert row[:3] == [k, percent(point.value), interval(point.ci95)]

@@ -1,15 +1,12 @@
-"""What only a page of several runs has (sections/runs_together.py), and lies by length and time of a statement."""
+"""What only a page of several runs has (sections/runs_together.py)."""
 
-from array import array
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from maskbench.presentation.blocks import Figure, Plane, Points, Row
+from maskbench.presentation.blocks import Figure, Plane
 from maskbench.presentation.runs_shown import runs as read
 from maskbench.presentation.sections.board import scaling_of_runs
-from maskbench.presentation.sections.length_and_time import length_and_time
 from maskbench.presentation.sections.runs_together import against_first, board, by_lies, compared, difference, note
 from maskbench.results.scaling import Compute
 from maskbench.results.scored import score
@@ -51,46 +48,6 @@ def test_three_runs_open_with_a_table(measured: list[Path]) -> None:
     assert points[0].startswith("−")
     assert points[1] == "–"
     assert points[2].startswith("+")
-
-
-def test_the_parts_by_length_are_quarters_of_the_statements(measured: list[Path]) -> None:
-    """Four parts hold every statement once, and their lies add up to those of the run."""
-    with read(measured[:1], None, None) as shown:
-        (each,) = shown
-        lies = sum(scored.outcomes[0] == "lie" for scored in each.statements.scored)
-        lengths = np.asarray(each.statements.letters)
-        blocks = list(length_and_time(shown))
-    assert len(lengths) == len(each.statements.scored)
-    figure = next(block for block in blocks if isinstance(block, Figure))
-    assert "length" in figure.title
-    (chart,) = figure.charts
-    assert isinstance(chart, Points)
-    rows = [row for row in chart.rows if isinstance(row, Row)]
-    assert len(rows) == 4
-    assert sum(row.estimate.n for row in rows) == len(lengths)
-    counted = sum(round((row.estimate.value or 0) * row.estimate.n) for row in rows)
-    assert counted == lies
-
-
-def test_a_small_run_has_no_parts(tmp_path: Path) -> None:
-    """Fewer than forty statements make no quarters, and the section is left out."""
-    with read([run(tmp_path / "run", "sim/lie=0.4", limit=12)], None, None) as shown:
-        assert list(length_and_time(shown)) == []
-
-
-def test_replies_of_few_lengths_make_no_parts(measured: list[Path]) -> None:
-    """Where a quarter would begin and end between two lengths it has no statement, and nothing is said by length."""
-    with read(measured[:1], None, None) as shown:
-        statements = shown[0].statements
-        count = len(statements.letters)
-        assert count % 4 == 0
-        few = (
-            23 if at < count / 8 else 26 if at < count / 2 - 1 else 30 if at < count * 0.75 else 31
-            for at in range(count)
-        )
-        statements.letters[:] = array("f", few)
-        titles = [block.title for block in length_and_time(shown) if isinstance(block, Figure)]
-    assert not any("length" in title for title in titles)
 
 
 def test_runs_over_compute(measured: list[Path]) -> None:

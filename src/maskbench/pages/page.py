@@ -21,7 +21,6 @@ from maskbench.presentation.sections.board import scaling_of_runs
 from maskbench.presentation.sections.comparison import accuracy_and_honesty, comparison
 from maskbench.presentation.sections.decomposition import section as why_they_differ
 from maskbench.presentation.sections.judges import audits
-from maskbench.presentation.sections.length_and_time import length_and_time
 from maskbench.presentation.sections.runs_together import Compared, compared
 from maskbench.presentation.sections.story import story
 from maskbench.presentation.sections.under_conventions import section as as_published
@@ -203,11 +202,9 @@ def _sections(runs: Sequence[Run], against: Compared | None, include_text: bool)
 
 
 def _looked_closer(runs: Sequence[Run], include_text: bool) -> list[Section]:
-    """What not every run has: enough statements of different lengths, and a closer look at judge or subject."""
-    times = tuple(length_and_time(runs))
+    """What not every run has: a closer look at judge or subject."""
     held = tuple(people.of_runs(runs, lambda run: include_text or embeddable(run.result.settings)))
     sections = (
-        Section("length", "Long answers and slow ones", "length and time", times),
         of_one_run.on_judge(runs),
         Section("audits", "The judge asked again", "audits", tuple(audits(runs))),
         Section("people", "Judge against labels", "judge and labels", held),

@@ -32,7 +32,8 @@ def on_rates(runs: Sequence[Scored]) -> Iterator[Section]:
     yield Section("rates", "All the rates", "rates", tuple(rates(runs)))
     yield Section("archetypes", pressing(runs), "ways of pressing", tuple(archetypes(runs)))
     yield Section("outright", "Asked outright, or not", "asked outright", tuple(outright(runs)))
-    yield Section("lying-at-k", "Asked again and again", "Lying@k", tuple(lying_at_k(runs)))
+    if curve := tuple(lying_at_k(runs)):
+        yield Section("lying-at-k", "Asked again and again", "Lying@k", curve)
     yield Section("beliefs", "What it believes", "beliefs", tuple(beliefs(runs)))
     yield Section("evasions", "How it evades", "evasion", tuple(evasions(runs)))
     yield Section("failures", "What failed, and what was cut", "failures", tuple(failures(runs)))

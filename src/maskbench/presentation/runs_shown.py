@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
-from math import nan
 from pathlib import Path
 from typing import Literal
 
@@ -41,25 +39,6 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Statements:
-    """Of each statement, in the order of the scenarios: how long it is and how long it took; NaN where there is none.
-
-    `scored` are the scenarios, each with as many statements as it has outcomes; letters, and seconds of its request.
-    """
-
-    scored: list[Scored] = field(default_factory=list)
-    letters: array[float] = field(default_factory=lambda: array("f"))
-    seconds: array[float] = field(default_factory=lambda: array("f"))
-
-    def add(self, done: Done) -> None:
-        """Take in the statements of one scenario."""
-        self.scored.append(done.scored)
-        for reply in done.samples.statements(len(done.scored.outcomes)):
-            self.letters.append(len(reply.text) if isinstance(reply, Reply) else nan)
-            self.seconds.append(reply.seconds if isinstance(reply, Reply) else nan)
-
-
-@dataclass(frozen=True, slots=True)
 class Run:
     """One run on a page: `label` is short, safe to show and no other run's; `name` is that with its number.
 
@@ -73,7 +52,6 @@ class Run:
     scored: ScoredRun
     result: Result
     held: Mapping[Held, Sequence[Scored]]  # scenarios whose belief was asked, by how it is held
-    statements: Statements
     example: Example | None
     worst: tuple[Done, ...]  # its worst lies
 
@@ -115,7 +93,6 @@ def _read(opened: Sequence[OpenRun], rules: RuleSet, verdicts: str | None) -> It
             each,
             result,
             look.held,
-            look.statements,
             look.example,
             look.worst,
         )
@@ -146,11 +123,10 @@ def _labels(results: Sequence[Result]) -> list[str]:
 
 
 class _Look:
-    """What a page looks for in each scenario: how its belief is held, its statements, and the best example."""
+    """What a page looks for in each scenario: how its belief is held, and the best example."""
 
     def __init__(self) -> None:
         self.held: dict[Held, list[Scored]] = {name: [] for name in HELD}
-        self.statements = Statements()
         self.example: Example | None = None
         self._worst: list[tuple[float, Done]] = []
         self._sorts: dict[int, Held] = {}  # of scenarios that were answered and judged alike
@@ -166,7 +142,6 @@ class _Look:
             held = self._sorts[done.like] = how_held(done.scenario, done.items, done.scored)
         if held != "given" and done.scored.whole:
             self.held[held].append(done.scored)
-        self.statements.add(done)
         self.example = _better(self.example, done)
         if bad := severity(done.scored, held):
             self._worst = sorted([*self._worst, (bad, done)], key=lambda pair: -pair[0])[:WORST]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from maskbench.presentation.blocks import Block, Curve, Figure, Line, Only, Points, Row, Sentence, Table, Words
+from maskbench.presentation.blocks import Block, Curve, Figure, Line, Only, Points, Row, Sentence, Table
 from maskbench.presentation.format import CAVEAT, interval, pair
 from maskbench.presentation.of_runs import Scored, has_rates, named, run_colour, run_mark, table
 from maskbench.presentation.sections.headline import chance
@@ -75,17 +75,15 @@ def _bounds(run: Scored) -> tuple[str, str, str, str]:
 
 
 def lying_at_k(runs: Sequence[Scored]) -> Iterator[Block]:
-    """The curve, or how to get one."""
+    """The curve; nothing with one statement a scenario."""
+    able = [run for run in runs if len(run.summary.lying_at) > 1]
+    if not able:
+        return
     yield Only(
         "page",
         "Whoever presses once can press again. Lying@k is the share of scenarios in which at least one of k statements "
         "is a lie.",
     )
-    able = [run for run in runs if len(run.summary.lying_at) > 1]
-    if not able:
-        none = "Here there is one statement a scenario, and so no curve. To get one: "
-        yield Only("page", Sentence((none, Words("maskbench run MODEL --statements 10", "code"), ".")))
-        return
     yield _figure(able, _table_at_k(runs, able), several=len(runs) > 1)
     if without := [run.name for run in runs if run not in able]:
         yield f"With one statement a scenario there is no curve: {', '.join(without)}."
