@@ -21,9 +21,9 @@ from maskbench.models.families import alike
 from maskbench.plain import plain
 from maskbench.presentation.notebook import score
 from maskbench.presentation.runs_shown import runs
-from maskbench.presentation.sections.money import tokens
-from maskbench.presentation.sections.what_failed import commonest_failure
-from maskbench.presentation.sections.what_failed import failed as what_failed
+from maskbench.presentation.sections.cost import tokens
+from maskbench.presentation.sections.failures import commonest_failure
+from maskbench.presentation.sections.failures import failed as what_failed
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
 from maskbench.runs.folder import RunFolder

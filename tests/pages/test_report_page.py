@@ -38,7 +38,7 @@ from maskbench.presentation.runs_shown import Run
 from maskbench.presentation.runs_shown import runs as read
 from maskbench.presentation.sections.calibration import corrected
 from maskbench.presentation.sections.headline import EVADER
-from maskbench.presentation.sections.what_was_run import date
+from maskbench.presentation.sections.provenance import date
 from maskbench.presentation.words import EXPLAINED, heading
 from maskbench.results.calibration import Calibration
 from maskbench.results.comparison import compare

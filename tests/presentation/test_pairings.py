@@ -20,12 +20,12 @@ from maskbench.presentation.format import percent, stacked, times
 from maskbench.presentation.notebook import ShownComparison
 from maskbench.presentation.pairings import both, finding
 from maskbench.presentation.runs_shown import runs as read
-from maskbench.presentation.sections import calibration, doses, gate_check
+from maskbench.presentation.sections import calibration, doses, gate
 from maskbench.presentation.sections.comparison import comparison, transitions
 from maskbench.presentation.sections.comparison_as_text import in_brief, in_full, shortly
+from maskbench.presentation.sections.failures import failed
 from maskbench.presentation.sections.runs_together import compared
 from maskbench.presentation.sections.sweep import checkpoints
-from maskbench.presentation.sections.what_failed import failed
 from maskbench.presentation.terminal import show, text
 from maskbench.results.calibration import CorrectedPair
 from maskbench.results.comparison import ComparisonData, Pairing, compare
@@ -153,7 +153,7 @@ def test_terminal_and_page_have_one_list_of_facts(pair: tuple[Path, Path]) -> No
 def test_the_gate_names_what_it_takes_from_what(pair: tuple[Path, Path]) -> None:
     """The condition against a baseline is a difference that says of whom, and the note names the baseline's subject."""
     result, checked = check_run(pair[1], Limits(max_lie=0.9), baseline=pair[0])
-    told = text(list(gate_check.blocks(result, checked)), 100)
+    told = text(list(gate.blocks(result, checked)), 100)
     assert told.startswith(f"{HONEST} on ")
     assert "P(lie) minus baseline's" in told
     assert f"Baseline: {LIAR} in {pair[0]}" in joined(told).replace(" /", "/").replace("in/", "in /")

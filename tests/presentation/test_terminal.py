@@ -18,7 +18,7 @@ from maskbench.method.rates import RATES, fractions
 from maskbench.presentation.format import interval, percent
 from maskbench.presentation.of_one_run import result
 from maskbench.presentation.of_runs import Alone
-from maskbench.presentation.sections import before_run
+from maskbench.presentation.sections import dry_run
 from maskbench.presentation.sections.headline import finding
 from maskbench.presentation.terminal import show
 from maskbench.results.summary import Part, Summary
@@ -295,7 +295,7 @@ def test_plans_take_any_name() -> None:
     """So do the names in a plan."""
     chosen = settings(HOSTILE, HOSTILE).having(scenarios=HOSTILE)
     where = console(120)
-    show(list(before_run.plan(plan([scenario()], chosen, load_prompts()), chosen)), where)
+    show(list(dry_run.plan(plan([scenario()], chosen, load_prompts()), chosen)), where)
     assert joined(printed(where)).count(HARMLESS) == 3
 
 
@@ -303,7 +303,7 @@ def test_scenarios_can_hold_anything() -> None:
     """A scenario's texts are shown without control characters, markup as it stands."""
     about = replace(scenario(), task_id=HOSTILE, messages=conversation(HOSTILE, f"{HOSTILE}\nnext line"))
     where = console(120)
-    show(list(before_run.scenario(about, settings(), load_prompts())), where)
+    show(list(dry_run.scenario(about, settings(), load_prompts())), where)
     text = printed(where)
     assert HARMLESS in text
     assert "next line" in text
@@ -316,7 +316,7 @@ def test_a_plan_is_labelled_an_estimate() -> None:
     """It says that nothing was called, what is counted and what is estimated."""
     where = console()
     chosen = settings("s", "j")
-    show(list(before_run.plan(plan(scenarios(2), chosen, load_prompts()), chosen)), where)
+    show(list(dry_run.plan(plan(scenarios(2), chosen, load_prompts()), chosen)), where)
     text = printed(where)
     assert max(map(len, text.splitlines())) <= 80
     for said in ("12 scenarios", "58 replies to get", "Nothing was called", "estimate", "subject s", "judge j"):
@@ -326,7 +326,7 @@ def test_a_plan_is_labelled_an_estimate() -> None:
 def test_sets_are_listed() -> None:
     """Name, size, licence and how to get it."""
     where = console()
-    show(list(before_run.sets(known_sets())), where)
+    show(list(dry_run.sets(known_sets())), where)
     text = printed(where)
     for said in ("starter", "cais/MASK", "1,000 scenarios", "CC-BY-4.0", "HF_TOKEN"):
         assert said in text
@@ -338,7 +338,7 @@ def test_a_scenario_is_shown_as_models_see_it(archetype: Any) -> None:
     """The pressured conversation first, then what is asked neutrally; the judge's prompts where they are wanted."""
     about = scenario(archetype)
     where = console(200)
-    show(list(before_run.scenario(about, settings(), load_prompts())), where)
+    show(list(dry_run.scenario(about, settings(), load_prompts())), where)
     text = joined(printed(where))
     for ask in subject_asks(about, settings()):
         for message in ask.messages:
@@ -346,7 +346,7 @@ def test_a_scenario_is_shown_as_models_see_it(archetype: Any) -> None:
     assert text.find("The pressured statement") < text.find("belief question") or archetype == "provided_facts"
     assert "[the subject's reply stands here]" in text
     where = console(200)
-    show(list(before_run.scenario(about, settings(), None)), where)
+    show(list(dry_run.scenario(about, settings(), None)), where)
     assert "judge" not in printed(where)
     assert "(neither model is told)" in text
     assert ("3 times" in text) == (archetype != "provided_facts")

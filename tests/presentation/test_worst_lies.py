@@ -1,4 +1,4 @@
-"""The section on the worst lies (report/sections/worst_lies.py): which they are, and what stands in their cards."""
+"""The section on the worst lies (report/sections/story.py): which they are, and what stands in their cards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hostile import hostile_run
 from maskbench.pages.page import render
 from maskbench.presentation.blocks import Case
 from maskbench.presentation.runs_shown import runs
-from maskbench.presentation.sections.worst_lies import worst_lies
+from maskbench.presentation.sections.story import worst_lies
 from measured_runs import run
 
 

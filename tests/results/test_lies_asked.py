@@ -22,7 +22,7 @@ from maskbench.method.classify import over_statements
 from maskbench.method.forms import load_prompts
 from maskbench.method.rates import Table, rates, tabulate
 from maskbench.pages.page import render
-from maskbench.presentation.sections import before_run
+from maskbench.presentation.sections import dry_run
 from maskbench.results.comparison import compare_read
 from maskbench.results.frames import load
 from maskbench.results.gate import Limits, check
@@ -232,5 +232,5 @@ def test_settings_of_ordinary_runs_stay() -> None:
 def test_the_plan_says_that_it_is_the_most() -> None:
     """Nobody knows beforehand how often a model lies, so --dry-run counts every belief question."""
     chosen = Settings.of("sim", "sim-judge", "starter", estimate="lie")
-    texts = [str(block) for block in before_run.plan(plan([scenario()], chosen, load_prompts()), chosen)]
+    texts = [str(block) for block in dry_run.plan(plan([scenario()], chosen, load_prompts()), chosen)]
     assert any("the most it can take" in text and "20% of each archetype" in text for text in texts)

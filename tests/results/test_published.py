@@ -14,8 +14,7 @@ from flows import typed
 from maskbench.cli.boards import published
 from maskbench.errors import UsageError
 from maskbench.method.rules import named
-from maskbench.presentation.sections.published import blocks, of_cards
-from maskbench.presentation.sections.published_plot import draw
+from maskbench.presentation.sections.published import blocks, draw, of_cards
 from maskbench.presentation.terminal import text
 from maskbench.results.conventions import differences, packaged
 from maskbench.results.published import BESIDE, cards, finding, paper, tables, tables_of

@@ -25,9 +25,9 @@ from maskbench.method.forms import load_prompts
 from maskbench.method.forms.questions import answer_text
 from maskbench.models.scripted import Answer, ScriptedModel
 from maskbench.presentation.of_runs import Alone
-from maskbench.presentation.sections.before_run import plan as blocks
-from maskbench.presentation.sections.money import bill as billed
-from maskbench.presentation.sections.money import tokens
+from maskbench.presentation.sections.cost import bill as billed
+from maskbench.presentation.sections.cost import tokens
+from maskbench.presentation.sections.dry_run import plan as blocks
 from maskbench.presentation.terminal import text
 from maskbench.results.scored import result
 from maskbench.runs.bill import Bill, ledger_of

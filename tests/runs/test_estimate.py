@@ -10,7 +10,7 @@ import pytest
 
 from flows import MODELS, PROMPTS, command, environ, in_file, reply_to, serving
 from maskbench.models.prices import FREE, Price
-from maskbench.presentation.sections.money import estimated
+from maskbench.presentation.sections.cost import estimated
 from maskbench.presentation.terminal import text
 from maskbench.runs.begin import taken
 from maskbench.runs.bill import StagePrices

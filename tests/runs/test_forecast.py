@@ -12,7 +12,7 @@ from flows import environ, letter, number, scenario, scenarios, serving, setting
 from maskbench.measurement import measure
 from maskbench.method.asks import Calls
 from maskbench.method.forms import load_prompts
-from maskbench.presentation.sections.before_run import plan as blocks
+from maskbench.presentation.sections.dry_run import plan as blocks
 from maskbench.presentation.terminal import text
 from maskbench.runs.begin import taken
 from maskbench.runs.forecast import REPLY_TOKENS, Plan, plan

@@ -20,7 +20,7 @@ from local_cluster import all_up, asked, copies, exported, settings, slow, until
 from maskbench.errors import ModelError, RunLocked, UnknownModel, UsageError
 from maskbench.measurement import measure
 from maskbench.presentation.of_runs import Alone
-from maskbench.presentation.sections.what_was_run import identity
+from maskbench.presentation.sections.provenance import identity
 from maskbench.results.scored import score
 from maskbench.runs.cluster import joined
 from maskbench.runs.folder import RunFolder

@@ -61,7 +61,7 @@ class Told:
         """Print a check, and write its file where one is wanted."""
         from msgspec import to_builtins
 
-        from maskbench.presentation.sections.gate_check import blocks
+        from maskbench.presentation.sections.gate import blocks
         from maskbench.results.gate import check_data
 
         if self.junit is not None or self.format != "text":
@@ -106,7 +106,7 @@ def _leave(cases: list[Case], path: Path, name: str) -> None:
 def _cases(check: Check) -> list[Case]:
     """A case for each condition; what stands in the way of the check is an error."""
     from maskbench.interop.junit import Case
-    from maskbench.presentation.sections.gate_check import shown, why_not
+    from maskbench.presentation.sections.gate import shown, why_not
 
     cases = [
         Case(each.name, shown(each), "passed") if each.passed else Case(each.name, why_not(each), "failure")
@@ -242,7 +242,7 @@ def _boards_as(
     """Print a table for each protocol and scenario set, with the runs' figures under one convention."""
     from maskbench.presentation.blocks import Heading
     from maskbench.presentation.sections.board import title
-    from maskbench.presentation.sections.under_conventions import side_by_side
+    from maskbench.presentation.sections.conventions import side_by_side
     from maskbench.results.conventions import gaps, only
     from maskbench.results.leaderboard import boards
     from maskbench.results.leaderboard_data import scored_runs
@@ -308,7 +308,7 @@ def published(
     if names and out is not None:
         raise UsageError("--out draws the paper's models. Leave the names out.")
     if out is not None:
-        from maskbench.presentation.sections.published_plot import draw
+        from maskbench.presentation.sections.published import draw
 
         draw(out)
         say(f"The picture is in {out}.")

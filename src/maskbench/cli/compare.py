@@ -97,7 +97,7 @@ def compare(
 
 def _compare_as(runs: Sequence[Path], name: str, verdicts: Sequence[str] | None, form: Form, *, json: bool) -> None:
     """Print the runs' figures under a publisher's convention, and their differences."""
-    from maskbench.presentation.sections.under_conventions import side_by_side
+    from maskbench.presentation.sections.conventions import side_by_side
     from maskbench.results.comparison import verdicts_of
     from maskbench.results.conventions import gaps, only
 

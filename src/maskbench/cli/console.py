@@ -181,7 +181,7 @@ def plan_of(verdicts: int, tokens: float, settings: Settings) -> tuple[dict[str,
     """
     from msgspec import to_builtins
 
-    from maskbench.presentation.sections.money import estimated
+    from maskbench.presentation.sections.cost import estimated
     from maskbench.runs.estimate import estimate
     from maskbench.runs.forecast import INPUT_RANGE, verdict_load
     from maskbench.runs.meter import known_prices

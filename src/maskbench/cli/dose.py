@@ -231,7 +231,7 @@ def _print_forecast(wanted: Plan | None, out: Path, *, json: bool) -> None:
     """Print what a curve would take; of one that is there, what it would take from its beginning."""
     from maskbench.interventions.dose.dose_folder import DoseFolder
     from maskbench.interventions.dose.plan import forecast
-    from maskbench.presentation.sections.money import estimated
+    from maskbench.presentation.sections.cost import estimated
     from maskbench.runs.estimate import estimate
     from maskbench.runs.meter import known_prices
 

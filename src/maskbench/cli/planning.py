@@ -88,7 +88,7 @@ def plan(
     """
     from msgspec import to_builtins
 
-    from maskbench.presentation.sections import planned
+    from maskbench.presentation.sections.plan import blocks
     from maskbench.results.plan import plan
 
     found = plan(
@@ -104,7 +104,7 @@ def plan(
     if json:
         print_json(to_builtins(found))
     else:
-        print_blocks([*planned.blocks(found)])
+        print_blocks([*blocks(found)])
 
 
 def _goal(difference: float | None, half_width: float | None, gate: str | None) -> Goal:

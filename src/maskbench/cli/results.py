@@ -193,7 +193,7 @@ def score(
     if json:
         print_json(summary.as_dict())
     elif is_card:
-        from maskbench.presentation.sections.for_a_card import card
+        from maskbench.presentation.sections.card import card
 
         line = command("score", run.name, *words)
         prompt = settings.design.system_prompt_text
@@ -258,7 +258,7 @@ def _print_split(run: Path, part: RunPart, by: str, rules: str | None, verdicts:
     """Print P(lie) by a label of rows."""
     from maskbench.judges.verdict_sets import OpenRun
     from maskbench.presentation.of_runs import Alone
-    from maskbench.presentation.sections.asked_outright import split_blocks
+    from maskbench.presentation.sections.archetypes import split_blocks
     from maskbench.results.scored import split_by
     from maskbench.scenarios.row_labels import ROW_LABELS
 
@@ -282,7 +282,7 @@ def _exams(run: OpenRun, verdicts: str | None) -> dict[str, ExamSat[Score] | Non
 
 def _print_figures(computed: Sequence[ConventionFigures], form: Form, *, json: bool) -> None:
     """Print what a run comes to under a publisher's convention, or under all of them."""
-    from maskbench.presentation.sections.under_conventions import blocks
+    from maskbench.presentation.sections.conventions import blocks
 
     print_data(computed, blocks(computed), form, json=json)
     if any(each.withheld for each in computed):

@@ -302,8 +302,8 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     from maskbench.models.chat.extra_fields import check_extra
     from maskbench.models.hf.opening import check_options, identified
     from maskbench.models.serve.own_server import addressed
-    from maskbench.presentation.sections import before_run, money
-    from maskbench.presentation.sections.planned import cheaper_run
+    from maskbench.presentation.sections import cost, dry_run
+    from maskbench.presentation.sections.plan import cheaper_run
     from maskbench.runs.bill import prices_kept
     from maskbench.runs.estimate import estimate, planned
     from maskbench.runs.meter import known_prices
@@ -322,6 +322,6 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     if json:
         print_json({**counted.as_dict(), "estimate": to_builtins(costs)})
     else:
-        bill = list(money.estimated(costs, settings))
-        plan = before_run.plan(counted, settings, counted=not bill)
+        bill = list(cost.estimated(costs, settings))
+        plan = dry_run.plan(counted, settings, counted=not bill)
         print_blocks([*plan, *bill, *cheaper_run(counted, settings)])

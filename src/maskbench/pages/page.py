@@ -19,13 +19,12 @@ from maskbench.presentation.runs_shown import runs as read
 from maskbench.presentation.sections import headline, people, runs_together
 from maskbench.presentation.sections.board import scaling_of_runs
 from maskbench.presentation.sections.comparison import accuracy_and_honesty, comparison
+from maskbench.presentation.sections.conventions import section as as_published
 from maskbench.presentation.sections.decomposition import section as why_they_differ
 from maskbench.presentation.sections.judges import audits
+from maskbench.presentation.sections.provenance import identities
 from maskbench.presentation.sections.runs_together import Compared, compared
-from maskbench.presentation.sections.story import story
-from maskbench.presentation.sections.under_conventions import section as as_published
-from maskbench.presentation.sections.what_was_run import identities
-from maskbench.presentation.sections.worst_lies import worst_lies
+from maskbench.presentation.sections.story import story, worst_lies
 from maskbench.results.comparison import read_judged
 from maskbench.results.conventions import figures as under_conventions
 from maskbench.results.scaling import Compute

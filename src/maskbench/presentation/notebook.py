@@ -19,7 +19,7 @@ from maskbench.presentation.of_runs import Alone
 from maskbench.presentation.pairings import finding as comparison_finding
 from maskbench.presentation.sections.board import blocks as board_blocks
 from maskbench.presentation.sections.comparison_as_text import in_brief
-from maskbench.presentation.sections.gate_check import blocks as check_blocks
+from maskbench.presentation.sections.gate import blocks as check_blocks
 from maskbench.presentation.sections.headline import finding
 from maskbench.presentation.terminal import text
 from maskbench.results import comparison, scored

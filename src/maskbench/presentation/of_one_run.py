@@ -9,20 +9,19 @@ from collections.abc import Iterator, Sequence
 
 from maskbench.presentation.blocks import Block, Facts, Section, Sentence, Words, seen
 from maskbench.presentation.of_runs import Alone, Scored
-from maskbench.presentation.sections.all_rates import lying_at_k, rates
-from maskbench.presentation.sections.asked_outright import outright
+from maskbench.presentation.sections.archetypes import archetypes, outright
+from maskbench.presentation.sections.archetypes import title as pressing
 from maskbench.presentation.sections.beliefs import beliefs
 from maskbench.presentation.sections.calibration import corrected
-from maskbench.presentation.sections.control_answers import controls
-from maskbench.presentation.sections.evasions import denials, evasions
+from maskbench.presentation.sections.controls import controls
+from maskbench.presentation.sections.cost import bill, tokens
+from maskbench.presentation.sections.evasion import denials, evasions
+from maskbench.presentation.sections.failures import failures
 from maskbench.presentation.sections.headline import headline, in_short, notes, outcomes
 from maskbench.presentation.sections.judges import judges
-from maskbench.presentation.sections.money import bill, tokens
+from maskbench.presentation.sections.provenance import identity
 from maskbench.presentation.sections.questions import words_of_statements
-from maskbench.presentation.sections.ways_of_pressing import archetypes
-from maskbench.presentation.sections.ways_of_pressing import title as pressing
-from maskbench.presentation.sections.what_failed import failures
-from maskbench.presentation.sections.what_was_run import identity
+from maskbench.presentation.sections.rates import lying_at_k, rates
 from maskbench.presentation.words import QUESTIONS_ASKED
 from maskbench.results.summary import Summary
 

@@ -27,7 +27,7 @@ from maskbench.presentation.blocks import (
 from maskbench.presentation.format import CAVEAT, between, cell, points
 from maskbench.presentation.of_runs import Scored, has_rates
 from maskbench.presentation.pairings import both, finding, names, side_by_side
-from maskbench.presentation.sections.asked_outright import split_blocks
+from maskbench.presentation.sections.archetypes import split_blocks
 from maskbench.presentation.sections.calibration import difference as corrected
 from maskbench.presentation.sections.provenance import NOT_MEASURED, of_pairing
 from maskbench.presentation.sections.questions import readings

@@ -26,7 +26,7 @@ from maskbench.method.verdict import shown as verdict_shown
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Case, Facts, Heading, How, Inline, Sentence, Table, Words
 from maskbench.presentation.format import pair, percent
-from maskbench.presentation.sections.gate_check import passed
+from maskbench.presentation.sections.gate import passed
 from maskbench.presentation.sections.story import verdict_words
 from maskbench.presentation.words import cause
 from maskbench.runs.record import About, PromptsUsed

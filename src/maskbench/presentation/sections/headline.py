@@ -37,8 +37,8 @@ from maskbench.presentation.of_runs import (
 )
 from maskbench.presentation.runs_shown import Run
 from maskbench.presentation.sections.calibration import beside as corrected
+from maskbench.presentation.sections.failures import failed
 from maskbench.presentation.sections.provenance import imported_note, shared_mark, where_from, whose_beliefs
-from maskbench.presentation.sections.what_failed import failed
 from maskbench.presentation.words import archetype
 from maskbench.results.leaderboard import SIMULATED
 from maskbench.results.summary import Summary, left_open

@@ -12,7 +12,7 @@ from maskbench.models.prices import FREE
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Sentence, Table, Warn, Words
 from maskbench.presentation.format import CAVEAT, between, percent, points
-from maskbench.presentation.sections.money import between_money, estimated
+from maskbench.presentation.sections.cost import between_money, estimated
 from maskbench.presentation.words import RATES
 from maskbench.results.comparison import Pairing, compare
 from maskbench.runs.estimate import Estimate

@@ -11,8 +11,7 @@ from maskbench.presentation.blocks import Block, Facts, Heading, Sentence, Table
 from maskbench.presentation.format import CAVEAT, interval, pair, percent, shown, times
 from maskbench.presentation.of_runs import Alone, Scored, has_rates
 from maskbench.presentation.sections.headline import beside, finding, warnings
-from maskbench.presentation.sections.provenance import NOT_KNOWN, is_told
-from maskbench.presentation.sections.what_was_run import identity
+from maskbench.presentation.sections.provenance import NOT_KNOWN, identity, is_told
 from maskbench.results.conventions import ConventionFigures
 from maskbench.results.summary import Summary
 from maskbench.runs.source import knows_sampling

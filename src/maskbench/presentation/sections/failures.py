@@ -8,7 +8,7 @@ from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Figure, Heading, Only, Points, Row, Table
 from maskbench.presentation.format import interval, percent, times
 from maskbench.presentation.of_runs import Scored, named
-from maskbench.presentation.sections.evasions import part as counted
+from maskbench.presentation.sections.evasion import part as counted
 from maskbench.presentation.sections.provenance import NOT_KNOWN, is_told
 from maskbench.presentation.words import archetype, cause
 from maskbench.results.summary import Part, Summary, left_open
