@@ -805,6 +805,6 @@ def test_the_extra_is_named_where_it_is_missing(folders: dict[str, Path], name: 
 def test_run_ends_with_the_command_that_shows_it(maskbench: Command, tmp_path: Path) -> None:
     """What `run` prints at its end can be typed as it is, and makes the page."""
     ended = maskbench("run", SUBJECT, "--limit", "6", "--out", "a run")
-    assert "maskbench report 'a run'" in "\n".join(ended.out.rstrip().splitlines()[-2:])
+    assert "maskbench report 'a run'" in "\n".join(ended.err.rstrip().splitlines()[-2:])
     assert maskbench("report", "a run").code == 0
     assert (tmp_path / "a run" / "report.html").exists()
