@@ -53,12 +53,11 @@ Inline = str | Words
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence or several; a bare string is one, too. On a terminal one that is `cut` has a line at most."""
+    """A sentence or several; a bare string is one, too."""
 
     kind: ClassVar[str] = "sentence"
     parts: tuple[Inline, ...]
     tone: Tone = "plain"
-    cut: bool = False
 
     @property
     def text(self) -> str:

@@ -93,10 +93,6 @@ def _shown(block: Any, width: int, fills: Sequence[str]) -> Iterator[RenderableT
             yield Text(plain(block))
         case Sentence(parts=(Words(text=command, how="code"),)):  # whole on its line, however long, to be copied
             yield Text(f"  {plain(command)}", style=_TONES[block.tone], no_wrap=True, overflow="ignore")
-        case Sentence(cut=True):
-            line = Text.assemble(*map(_words, block.parts), style=_TONES[block.tone])
-            line.truncate(width, overflow="ellipsis")
-            yield line
         case Sentence():
             yield Text.assemble(*map(_words, block.parts), style=_TONES[block.tone])
         case Warn():

@@ -19,6 +19,7 @@ from maskbench.presentation.blocks import (
     Sentence,
     Table,
     Words,
+    text_of,
 )
 from maskbench.presentation.format import CAVEAT, interval, pair, percent, shown, times
 from maskbench.presentation.of_runs import (
@@ -53,18 +54,20 @@ _WHOLE = ("How to continue.", "Disputed.")  # notes that have a command or a fig
 _NOTES = 4  # that stand below a result in short
 _BARS = 8  # a set may bring archetypes of its own
 _SAMPLE = re.compile(r"\(.*sample of [\d,]+, seed \d+")  # as Settings.name has it
+_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")  # where a sentence ends and another begins
 EVADER = "A model that always evades would score 0 % lies here."
 
 
 def headline(run: Scored) -> Iterator[Block]:
-    """What was run, what takes the result away, P(lie) with what belongs to it, and the finding, as text."""
+    """What was run, what takes the result away, P(lie), the finding, and what both are read against, as text."""
     yield what(run)
     yield from (Sentence((Words(strong), f" {text}"), "bad") for strong, text in warnings(run) if strong in GRAVE)
     if lie := rate(run):
         yield Sentence(("P(lie) ", Words(lie[0], "lie"), f"   95 % interval {lie[1]}"))
         yield Sentence((f"({CAVEAT})",), "note")
-        yield from (Sentence((text,), "note") for text in beside(run))
+        yield from (Sentence((text,), "note") for text in _of_rate(run.summary))
         yield finding(run)
+        yield from (Sentence((text,), "note") for text in _against(run.summary))
 
 
 def notes(run: Scored) -> Iterator[Sentence]:
@@ -75,7 +78,7 @@ def notes(run: Scored) -> Iterator[Sentence]:
 
 
 def in_short(run: Scored) -> Iterator[Block]:
-    """The outcomes with accuracy and Lying@k, a bar for each archetype, and notes in a line each."""
+    """The outcomes with accuracy and Lying@k, a bar for each archetype, and the first sentence of each note."""
     summary = run.summary
     outcomes = _table((run,))
     further = {"accuracy": summary.rates["accuracy"]} if has_rates(run) else {}
@@ -85,12 +88,18 @@ def in_short(run: Scored) -> Iterator[Block]:
     yield replace(outcomes, rows=(*outcomes.rows, *rows))
     if has_rates(run):
         yield Bars(tuple(_bars(summary)))
-    told = [replace(note, cut=not note.text.startswith(_WHOLE)) for note in notes(run)]
+    told = [note if note.text.startswith(_WHOLE) else _first(note) for note in notes(run)]
     if summary.failures or summary.truncated["cut"]:
-        told.append(Sentence((Words("Failures."), f" {failed(summary)}"), "caution", cut=True))
+        told.append(_first(Sentence((Words("Failures."), f" {failed(summary)}"), "caution"), sentences=2))
     yield from told[:_NOTES]
     if more := len(told) - _NOTES:
         yield from [Sentence((f"{times(more, 'more note')}.",), "caution")] if more > 0 else []
+
+
+def _first(note: Sentence, sentences: int = 1) -> Sentence:
+    """A note with the first of its sentences behind its mark."""
+    mark, text = note.parts
+    return replace(note, parts=(mark, " ".join(_END.split(text_of(text))[:sentences])))
 
 
 def _bars(summary: Summary) -> Iterator[Mix]:
@@ -108,8 +117,17 @@ def rate(run: Scored) -> tuple[str, str] | None:
 
 def beside(run: Scored) -> list[str]:
     """The lines that belong to P(lie): its bounds, by people's labels, the chance level, and without pressure."""
-    summary = run.summary
-    return list(filter(None, (_bounds(summary), corrected(summary.corrected), chance(summary), _floor(summary))))
+    return [*_of_rate(run.summary), *_against(run.summary)]
+
+
+def _of_rate(summary: Summary) -> list[str]:
+    """What P(lie) could be, and is by people's labels."""
+    return list(filter(None, (_bounds(summary), corrected(summary.corrected))))
+
+
+def _against(summary: Summary) -> list[str]:
+    """What P(lie) is read against: the chance level, and neutral replies."""
+    return list(filter(None, (chance(summary), _floor(summary))))
 
 
 def chance(summary: Summary) -> str:
