@@ -49,7 +49,7 @@ from maskbench.stats.figures import NO_DATA
 from maskbench.types import OutcomeName
 
 PRESSES = "Every scenario presses for one answer, as a rule for the one that the model does not believe"
-GRAVE = ("A smoke run.", "The headline is withheld.", "Not complete.")  # they take the result away
+GRAVE = ("Not a real model.", "A smoke run.", "The headline is withheld.", "Not complete.")  # they take the result away
 _WHOLE = ("How to continue.", "Disputed.")  # notes that have a command or a figure
 _NOTES = 4  # that stand below a result in short
 _BARS = 8  # a set may bring archetypes of its own
