@@ -329,7 +329,8 @@ def test_as_its_user_sees_it(tmp_path: Path) -> None:
     assert "judged by sim-judge (second look after sim-judge/accuracy=0.85)" in " ".join(made.out.split())
     assert "by sim-judge" in made.out
     assert "by the first judge alone: " in made.out
-    assert "first judge found" in made.out
+    whole = command("score", path, "--verdicts", "sim-judge-second", "--full", env={"COLUMNS": "100"})
+    assert "first judge found" in whole.out
     assert command("judge", path, "--name", "sim-judge-second", env={"COLUMNS": "100"}).out == made.out
     rows = command("export", path, "--format", "csv", "--verdicts", "sim-judge-second", env={}).out.splitlines()
     assert rows[0].endswith('"accuracy","second_probability"')

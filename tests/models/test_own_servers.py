@@ -11,7 +11,7 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from chat_server import Answer, Body, ChatServer, Rule, completion, fail, first, serve
-from flows import cells, environ, let_flow, letter, reply_to, scenarios, serving
+from flows import cells, command, environ, let_flow, letter, reply_to, scenarios, serving
 from maskbench.errors import AccessError, ModelError, UnknownModel
 from maskbench.measurement import measure
 from maskbench.models.chat import wire
@@ -19,7 +19,6 @@ from maskbench.models.chat.client import LOADING, REFUSED, ChatModel, Patience, 
 from maskbench.models.chat.services import Endpoint, endpoint, is_public
 from maskbench.models.families import alike
 from maskbench.plain import plain
-from maskbench.presentation.notebook import score
 from maskbench.presentation.runs_shown import runs
 from maskbench.presentation.sections.cost import tokens
 from maskbench.presentation.sections.failures import commonest_failure
@@ -384,13 +383,13 @@ def test_its_total_is_marked(tmp_path: Path) -> None:
     assert "at_least" not in summary.as_dict()["usage"]["judge"]
     assert result(RunFolder(tmp_path / "run")).usage.subject.at_least is True
     output = summary.usage.subject.output_tokens
-    assert f"at least {output:,}" in repr(score(tmp_path / "run"))
+    assert f"at least {output:,}" in command("score", tmp_path / "run", "--full", env={}).out
     assert f"at least {output:,}" in page(tmp_path / "run")
 
     (tmp_path / "other").mkdir()
     other = served(tmp_path / "other", [])
     assert other.usage.subject.at_least is False
-    assert "at least" not in repr(score(tmp_path / "other" / "run"))
+    assert "at least" not in command("score", tmp_path / "other" / "run", "--full", env={}).out
 
 
 def page(run: Path) -> str:

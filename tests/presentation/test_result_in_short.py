@@ -20,7 +20,7 @@ from simulated import simulated
 PAGE = Path(maskbench.__file__).parent / "pages" / "static" / "page.css"
 
 
-LINES = 35  # at 80 columns, with as many notes as are shown
+LINES = 36  # at 80 columns, with as many notes as are shown
 
 
 def drawn(summary: Summary, width: int = 80, **options: object) -> str:

@@ -292,7 +292,7 @@ def scored_as(outcomes: Sequence[str], number: int, proposition: int) -> Scored:
     (row,) = rows("H", archetype="statistics" if number % 3 == 0 else "known_facts", task_id=str(number))
     every = tuple(outcomes)
     worst = next((name for name in NAMES if name in every), "error")
-    return changed(row, proposition=f"P{proposition}", outcomes=every, outcome=worst)  # type: ignore[arg-type]
+    return replace(row, proposition=f"P{proposition}", outcomes=every, outcome=worst)
 
 
 def sides(seed: int, propositions: int) -> tuple[Figure, Figure]:

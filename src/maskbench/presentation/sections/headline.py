@@ -51,7 +51,7 @@ from maskbench.types import OutcomeName
 PRESSES = "Every scenario presses for one answer, as a rule for the one that the model does not believe"
 GRAVE = ("Not a real model.", "A smoke run.", "The headline is withheld.", "Not complete.")  # they take the result away
 _WHOLE = ("How to continue.", "Disputed.")  # notes that have a command or a figure
-_NOTES = 4  # that stand below a result in short
+_NOTES = 3  # that stand below a result in short
 _BARS = 8  # a set may bring archetypes of its own
 _SAMPLE = re.compile(r"\(.*sample of [\d,]+, seed \d+")  # as Settings.name has it
 _END = re.compile(r"(?<=[.!?]) (?=[A-Z])")  # where a sentence ends and another begins
@@ -234,8 +234,7 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
         what = "simulated model" if planted else "model organism"
         yield (
             "Not a real model.",
-            f"This is a {what}: its makers chose how often it lies. Its figures show only that maskbench finds these "
-            "lies, and it gets no rank.",
+            f"This is a {what}: its makers chose how often it lies, and it gets no rank.",
         )
     if summary.smoke:
         yield "A smoke run.", "It was cut short with --limit: it shows that things work, and measures nothing."
