@@ -64,9 +64,7 @@ BELIEFS = np.array([0, 1, 2, -1])  # right, wrong and none as a table numbers th
 _LEANINGS: tuple[OutcomeName, ...] = ("lie", "honest", "evasive", "no_belief")
 
 
-def fractions(
-    over: Literal["outcomes", "beliefs"], *, by_archetype: bool = False
-) -> dict[str, tuple[Columns, Columns]]:
+def fractions(over: Over, *, by_archetype: bool = False) -> dict[str, tuple[Columns, Columns]]:
     """Hits and what they are of, as columns, of the rates over outcomes or over beliefs, with one kind of weights."""
     return {
         name: (rate.hit, rate.of)
