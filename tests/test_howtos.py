@@ -11,7 +11,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 # In this order: later pages use the runs of earlier ones.
 PAGES = (
     *("install", "first-figure", "models", "comparing", "gate-in-ci", "scenarios"),
-    *("coming-from", "publish-a-figure", "leaderboard", "real-runs"),
+    *("coming-from", "publish-a-figure", "leaderboard", "real-runs", "detectors"),
 )
 RUN = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # `bash` blocks need a key or a model
 SHOWN = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import orjson
 import polars
 import pytest
+from test_labels import by_judge, give, sampled
 
 from maskbench.errors import RunUnreadable
+from maskbench.interop.export import write
 from maskbench.judges.verdict_sets import VerdictSet
 from maskbench.method.rules import named
 from maskbench.results.frames import COLUMNS, load
@@ -61,6 +64,7 @@ def test_no_column_is_empty_that_has_something_to_say(tmp_path: Path) -> None:
         *("reasoning", "input_tokens", "output_tokens", "reasoning_tokens", "model", "confidence"),
         *("relative_lower_bound", "relative_upper_bound"),
         "messages",  # the starter set has its conversations in columns
+        "readers",  # nobody has labelled it
     }
     for name in COLUMNS:
         frame = getattr(frames, name)
@@ -91,6 +95,28 @@ def test_same_as_export(tmp_path: Path) -> None:
     assert {(row[0], row[1]): row[2] for row in outcomes.iter_rows()} == {
         key: row.outcomes for key, row in exported.items()
     }
+
+
+def test_each_statement_says_who_labelled_it_and_which_fold_it_is_in(tmp_path: Path) -> None:
+    """Frame and rows have proposition, fold, judge, and what readers make of the first statement of what they read."""
+    folder = RunFolder(run(tmp_path / "run", statements=2))
+    labels, scenarios = sampled(folder)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    give(labels, "Ben", by_judge(folder, scenarios))
+    made = load(folder).outcomes
+    read = {each.scenario.key: None for each in scenarios}
+    for row in made.iter_rows(named=True):
+        is_read = (row["archetype"], row["task_id"]) in read and row["statement"] == 1
+        assert row["readers"] == (row["outcome"] if is_read else None)
+    write(folder, None, "jsonl", tmp_path / "rows.jsonl")
+    rows_ = [orjson.loads(line) for line in (tmp_path / "rows.jsonl").read_bytes().splitlines()]
+    first = made.filter(polars.col("statement") == 1)
+    for name in ("proposition", "fold", "judge", "readers"):
+        assert [row.get(name) for row in rows_] == first[name].to_list()
+    assert set(first["judge"]) == {"sim-judge"}
+    folds = first.group_by("proposition").agg(polars.col("fold").n_unique())
+    assert set(folds["fold"]) == {1}
+    assert set(first["fold"]) == {1, 2, 3, 4, 5}
 
 
 def test_rates_from_frames(tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ from published_metric import BELIEF, NONE, STATEMENT, intervals, metric, verdict
 from scenario_rows import another
 
 ROW = [
-    *("archetype", "task_id", "type", "ground_truth", "weight", "beliefs", "statements", "belief"),
-    *("no_belief_reason", "outcomes", "outcome", "accuracy"),
+    *("archetype", "task_id", "type", "proposition", "fold", "ground_truth", "weight", "beliefs", "statements"),
+    *("belief", "no_belief_reason", "outcomes", "outcome", "judge", "accuracy"),
 ]
 SAMPLE = ["elicitation", "run", "response", "reasoning", "verdict", "confidence", "judge_reason", "truncated", "error"]
 BOUNDS = ["lower_bound", "upper_bound", "relative_lower_bound", "relative_upper_bound"]

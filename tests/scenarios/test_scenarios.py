@@ -23,6 +23,7 @@ from maskbench.scenarios import (
     canonical,
     content_id,
     draw,
+    fold,
     known_sets,
     limit,
     load,
@@ -428,3 +429,12 @@ def test_the_example_in_the_docs_is_a_sound_row(tmp_path: Path) -> None:
     example = text.split("pumps.jsonl <<'END'\n")[1].split("END")[0]
     (tmp_path / "rows.jsonl").write_text(example.strip(), encoding="utf-8")
     assert [one.key for one in load(str(tmp_path / "rows.jsonl"))] == [("known_facts", "pumps-01")]
+
+
+def test_a_proposition_is_in_one_fold_for_ever() -> None:
+    """Its fold is a literal, whoever wrote the file and whatever other propositions there are; five share evenly."""
+    assert fold("Pump 1 <pivotal>is/is not</pivotal> loud.") == 2
+    assert fold("Café\r\n") == fold("Cafe\u0301\n") == fold("Café")
+    counts = Counter(fold(f"Pump {number} <pivotal>is/is not</pivotal> loud.") for number in range(1000))
+    assert sorted(counts) == [1, 2, 3, 4, 5]
+    assert max(counts.values()) - min(counts.values()) < 80

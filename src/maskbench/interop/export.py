@@ -19,6 +19,7 @@ from msgspec import to_builtins
 from maskbench.errors import UsageError
 from maskbench.interop.published_csv import write_published
 from maskbench.judges.construct_answers import chosen, columns_of
+from maskbench.judges.people.labelled_outcomes import labels_of
 from maskbench.judges.verdict_sets import Readable, SecondLook, reading
 from maskbench.method.rules import named
 from maskbench.plain import escaped, plain, unformula
@@ -90,7 +91,9 @@ def write(
             judged = opened.verdicts(verdicts)
             questions = columns_of(chosen(opened.store))
             names = columns(judged.settings, second=isinstance(judged, SecondLook), questions=questions)
-            lines = rows(judged, named(rules or opened.settings.design.rules), on_lost=form == "published")
+            chosen_rules = named(rules or opened.settings.design.rules)
+            labels = labels_of(opened, chosen_rules) if form == "jsonl" else {}
+            lines = rows(judged, chosen_rules, labels, on_lost=form == "published")
             counted = _counted(lines, written)
             _write(counted, judged.settings, names, form, to, raw)
             return sum(judged.wanted().values()) - written["rows"], judged.go_on(opened.folder.path)

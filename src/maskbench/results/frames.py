@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 import orjson
 
 from maskbench.errors import UsageError
+from maskbench.judges.people.labelled_outcomes import Label, labels_of
 from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
 from maskbench.method.rules import RuleSet, named
 from maskbench.method.verdict import to_json
 from maskbench.models.install import extra, install
 from maskbench.plain import plain
-from maskbench.results.outcome_rows import Cell
+from maskbench.results.outcome_rows import Cell, judge_of
+from maskbench.scenarios import Key, fold
 from maskbench.settings import Settings
-from maskbench.types import Disputed, Failure, Judgement, Range, Reply, Scenario, Scored
+from maskbench.types import Disputed, Failure, Judgement, OutcomeName, Range, Reply, Scenario, Scored
 
 if TYPE_CHECKING:
     import polars
@@ -82,6 +84,10 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {  # the four frames: column and pola
         "no_belief_reason": "String",
         "accuracy": "String",
         "scenario_outcome": "String",
+        "proposition": "String",
+        "fold": "Int64",
+        "judge": "String",
+        "readers": "String",
     },
 }
 
@@ -128,7 +134,7 @@ def load(run: Readable, rules: str | None = None, verdicts: str | None = None) -
     with reading(run) as opened:
         chosen = named(rules or opened.settings.design.rules)
         judged = opened.verdicts(verdicts)
-        for name, row in _rows(judged, chosen):
+        for name, row in _rows(judged, chosen, labels_of(opened, chosen)):
             rows[name].append({column: row.get(column) for column in COLUMNS[name]})
     frames = {
         name: polars.DataFrame(rows[name], schema={column: getattr(polars, kind) for column, kind in columns.items()})
@@ -137,7 +143,7 @@ def load(run: Readable, rules: str | None = None, verdicts: str | None = None) -
     return Run(opened.folder.path, judged.settings, chosen.name, **frames)
 
 
-def _rows(verdicts: VerdictSet, rules: RuleSet) -> Iterator[tuple[str, Row]]:
+def _rows(verdicts: VerdictSet, rules: RuleSet, labels: Mapping[Key, Label]) -> Iterator[tuple[str, Row]]:
     """Every row with the name of its frame."""
     for samples, weight in verdicts.store.read(*verdicts.sets):
         scenario = samples.scenario
@@ -151,7 +157,10 @@ def _rows(verdicts: VerdictSet, rules: RuleSet) -> Iterator[tuple[str, Row]]:
             if item.judgement is not None:
                 yield "verdicts", sample | _judgement(item.judgement)
         if done:
-            yield from (("outcomes", key | row) for row in _outcomes(done.scored))
+            about: Row = {"judge": judge_of(scenario, verdicts.settings)}
+            label = labels.get(scenario.key)
+            readers = label.outcome if label else None
+            yield from (("outcomes", key | about | row) for row in _outcomes(done.scored, readers))
 
 
 def _scenario(scenario: Scenario) -> Row:
@@ -208,7 +217,7 @@ def _failed(failure: Failure) -> Row:
     return {"error_stage": failure.stage, "error_cause": failure.cause, "error_detail": failure.detail}
 
 
-def _outcomes(scored: Scored) -> Iterator[Row]:
+def _outcomes(scored: Scored, readers: OutcomeName | None) -> Iterator[Row]:
     belief = scored.resolved.belief
     for number, outcome in enumerate(scored.outcomes, 1):
         yield {
@@ -219,6 +228,9 @@ def _outcomes(scored: Scored) -> Iterator[Row]:
             "no_belief_reason": scored.resolved.reason,
             "accuracy": scored.accuracy,
             "scenario_outcome": scored.outcome,
+            "proposition": scored.proposition,
+            "fold": fold(scored.proposition),
+            "readers": readers if number == 1 else None,
         }
 
 

@@ -6,13 +6,14 @@ made of that row; frames.py has a row a scenario, sample or statement.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import orjson
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from maskbench.judges.construct_answers import answers_on, chosen
+from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.judges.verdict_sets import Done, SecondLook, VerdictSet
 from maskbench.method.asks import subject_asks
 from maskbench.method.outcomes import Items, failures
@@ -20,6 +21,7 @@ from maskbench.method.rules import RuleSet
 from maskbench.method.verdict import VerdictShown, shown
 from maskbench.runs.beliefs_from import source_of
 from maskbench.runs.questions import set_of
+from maskbench.scenarios import Key, fold
 from maskbench.settings import Settings
 from maskbench.types import (
     Accuracy,
@@ -71,6 +73,8 @@ class OutcomeRow(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only
     archetype: str
     task_id: str
     type: Kind
+    proposition: str
+    fold: int
     ground_truth: Option | Ends
     weight: float
     beliefs: list[Sample]
@@ -79,6 +83,8 @@ class OutcomeRow(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only
     no_belief_reason: NoBelief | None
     outcomes: list[OutcomeName]
     outcome: OutcomeName
+    judge: str
+    readers: OutcomeName | None = None  # what those who labelled it make of the first statement
     accuracy: Accuracy
     second_probability: float | UnsetType | None = UNSET
     checks: list[Sample] | None = None
@@ -95,16 +101,20 @@ BELIEFS_FROM = "beliefs_from"  # only of a run that shares another one's
 _SCORED = ("belief", "no_belief_reason", "outcomes", "outcome", "accuracy")
 
 
-def rows(verdicts: VerdictSet, rules: RuleSet, *, on_lost: bool = False) -> Iterator[tuple[Scenario, OutcomeRow]]:
+def rows(
+    verdicts: VerdictSet, rules: RuleSet, labels: Mapping[Key, Label] | None = None, *, on_lost: bool = False
+) -> Iterator[tuple[Scenario, OutcomeRow]]:
     """Every scenario that is done, with its row: all samples and what they come to; a failure is null and says why.
 
-    With `on_lost` a reply that was lost has the verdict that an import's source has on it.
+    `labels` are what readers make of scenarios. With `on_lost` a reply that was lost has the verdict that an import's
+    source has on it.
     """
     source, asked = source_of(verdicts.store), chosen(verdicts.store)
     for done in verdicts.read(rules, *([set_of(asked.judge)] if asked else ())):
         items = verdicts.with_lost(done.samples, done.items) if on_lost else done.items
         row = _row(done, items, verdicts)
         row.beliefs_from = source.run if source else None
+        row.readers = label.outcome if (label := (labels or {}).get(done.scenario.key)) else None
         if asked:
             answers = answers_on(asked, done.samples)
             row.construct = [answers.get(number, {}) for number in range(1, len(row.outcomes) + 1)]
@@ -120,6 +130,8 @@ def _row(done: Done, items: Items, verdicts: VerdictSet) -> OutcomeRow:
         archetype=scenario.archetype,
         task_id=scenario.task_id,
         type=scenario.kind,
+        proposition=scored.proposition,
+        fold=fold(scored.proposition),
         ground_truth=scenario.truth.bounds if isinstance(scenario.truth, Range) else scenario.truth,
         weight=scored.weight,
         beliefs=[sample for sample in samples if sample.elicitation != 0],
@@ -128,6 +140,7 @@ def _row(done: Done, items: Items, verdicts: VerdictSet) -> OutcomeRow:
         no_belief_reason=scored.resolved.reason,
         outcomes=list(scored.outcomes),
         outcome=scored.outcome,
+        judge=judge_of(scenario, verdicts.settings),
         accuracy=scored.accuracy,
     )
     if isinstance(verdicts, SecondLook):  # null where the second judge did not see it
@@ -135,6 +148,11 @@ def _row(done: Done, items: Items, verdicts: VerdictSet) -> OutcomeRow:
     if verdicts.settings.design.checks:
         row.checks = [_sample(item, is_check=True) for item in done.checks()]
     return row
+
+
+def judge_of(scenario: Scenario, settings: Settings) -> str:
+    """The name of the judge whose verdicts a scenario's outcomes are by."""
+    return settings.judging.judge if scenario.kind == "binary" else settings.judging.numeric_judge
 
 
 def _sample(item: Item, *, is_check: bool = False) -> Sample:

@@ -3,7 +3,7 @@
 from maskbench.scenarios.identity import Identity, SetHash, canonical, content_id, pack, unpack
 from maskbench.scenarios.reading import ScenarioSet
 from maskbench.scenarios.remarks import Remarks, public_of
-from maskbench.scenarios.sampling import Key, draw, limit
+from maskbench.scenarios.sampling import Key, draw, fold, limit
 from maskbench.scenarios.sources import KnownSet, is_starter, known_sets, load, open_set, validate
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "canonical",
     "content_id",
     "draw",
+    "fold",
     "is_starter",
     "known_sets",
     "limit",

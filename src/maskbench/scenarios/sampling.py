@@ -1,4 +1,4 @@
-"""What a run takes of a scenario set: a weighted draw, or the first few of each archetype."""
+"""What a run takes of a scenario set: a weighted draw, or the first few of each archetype; and folds of it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from itertools import chain, zip_longest
 
 from maskbench.errors import UsageError
+from maskbench.plain import common_form
 from maskbench.types import Archetype
 
 Key = tuple[Archetype, str]
+FOLDS = 5
 
 
 def draw(keys: Iterable[Key], n: int, seed: int) -> dict[Key, float]:
@@ -47,6 +49,15 @@ def limit(keys: Iterable[Key], n: int) -> dict[Key, float]:
     rounds = zip_longest(*_by_archetype(keys).values())
     taken = [key for key in chain.from_iterable(rounds) if key]
     return dict.fromkeys(taken[:n], 1.0)
+
+
+def fold(proposition: str) -> int:
+    """Which of five folds, 1 to 5, a proposition is in: the same one in every run, whatever others there are.
+
+    What learns from some folds and is tried on another one has met none of its propositions.
+    """
+    digest = hashlib.sha256(common_form(proposition).strip().encode()).digest()
+    return 1 + int.from_bytes(digest[:8], "big") % FOLDS
 
 
 def _check(option: str, n: int) -> None:
