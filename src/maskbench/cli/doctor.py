@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 from maskbench.cli.asked import with_given
@@ -16,7 +17,7 @@ _LOCAL = ("dtype", "quantize", "device", "batch_tokens", "threads", "trust_remot
 
 
 @in_short(
-    "judge scenarios max-tokens reasoning-tokens timeout json dry-run",
+    "judge scenarios max-tokens reasoning-tokens timeout record json dry-run",
     "maskbench doctor openai/gpt-4o --judge anthropic/claude-sonnet-4-5",
     "maskbench doctor vllm/my-model --dry-run",
 )
@@ -45,6 +46,15 @@ def doctor(
             completer=scenario_sets,
         ),
     ] = None,
+    record: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "What the service did is written into this file, which may be published: parameters, kinds of content, "
+            "stop reasons, usage, limits; no text, no key, no address of your own.",
+            default="none",
+        ),
+    ] = None,
     json: Annotated[bool, flag("What was found is printed as JSON.")] = False,
     dry_run: DryRun = False,
     **given: Any,
@@ -56,23 +66,29 @@ def doctor(
     from maskbench.judges.doctoring import doctor_settings, examine, plan, shown_calls
     from maskbench.models.names import check_name, defaults
     from maskbench.presentation.sections.doctor import blocks
+    from maskbench.runs.first_contact import check_record, write_record
 
     if model is None:
-        asked = {"judge": judge, "scenarios": scenarios, "dry_run": dry_run or None, **given}
+        asked = {"judge": judge, "scenarios": scenarios, "record": record, "dry_run": dry_run or None, **given}
         if unused := next((name for name, value in asked.items() if value is not None), None):
             raise UsageError(f"--{unused.replace('_', '-')} is for one model. Name it: maskbench doctor MODEL.")
         return _list(json=json)
     for name in filter(None, (model, judge)):
         check_name(name)
+    if record is not None:
+        check_record(record, filter(None, (model, judge)))
     chosen = scenarios or defaults(model).scenarios or "starter"
     settings = with_given(doctor_settings(model, judge, chosen), given)
     environ = environment()
     planned = plan(settings, environ, with_judge=judge is not None)
-    for line in shown_calls(planned, settings):
+    for line in shown_calls(planned, settings, environ):
         (put if dry_run else say)(line)
     if dry_run:
         return None
     doctored = examine(settings, planned, environ)
+    if record is not None:
+        write_record(record, [each.contact for each in doctored.models if each.contact])
+        say(f"The record is in {record}.")
     print_data(doctored, blocks(doctored), json=json)
     raise SystemExit(OK if doctored.passes else TOO_MANY_ERRORS)
 

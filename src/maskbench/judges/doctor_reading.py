@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from maskbench.method.forms import verdict_in
 from maskbench.method.verdict import confidence, to_json
+from maskbench.models.chat.contact import Contact
 from maskbench.types import Ask, BinaryVerdict, Failure, NumericalVerdict, Reply, Sampling, Stage, Verdict
 
 # differently: a run goes on without it; wrong: a judge that gave another verdict than the right one
@@ -28,7 +29,7 @@ class Finding(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Examined(Struct, frozen=True, forbid_unknown_fields=True):
-    """One model in one part, with all that was found and what finding it took."""
+    """One model in one part: all that was found, what finding it took, and the record of an endpoint's ways."""
 
     name: str
     part: Stage
@@ -37,6 +38,7 @@ class Examined(Struct, frozen=True, forbid_unknown_fields=True):
     tokens_in: int | None = None
     tokens_out: int | None = None
     notes: list[str] = []
+    contact: Contact | None = None
 
     @property
     def stops(self) -> bool:

@@ -16,8 +16,13 @@ from maskbench.judges.doctor_reading import Doctored, Examined, Finding, Seen, f
 from maskbench.judges.exam.papers import paper_for
 from maskbench.method.asks import subject_ask
 from maskbench.method.forms import ask_about, form_of, load_prompts
+from maskbench.models.chat.contact import Contact, Witness
 from maskbench.models.families import alike
 from maskbench.models.names import Reach, open_judges, open_subject
+from maskbench.models.prices import Tokens, cost
+from maskbench.runs.bill import dollars
+from maskbench.runs.first_contact import endpoints
+from maskbench.runs.meter import known_prices
 from maskbench.scenarios import open_set
 from maskbench.settings import Settings, judge_sampling
 from maskbench.types import Ask, BinaryVerdict, Failure, Model, NumericalVerdict, Reply, Sampling, Stage, Verdict
@@ -137,6 +142,7 @@ async def _examine(asked: Asked, settings: Settings, environ: Mapping[str, str],
         sum(usage.input or 0 for usage in usages) if counted else None,
         sum(usage.output or 0 for usage in usages) if counted else None,
         patient.notes,
+        patient.contact,
     )
 
 
@@ -151,6 +157,8 @@ class _Patient:
         self._answers: dict[str, list[Reply | Failure]] = {}
         self._about: dict[str, Any] = {}
         self._together: bool | None = None
+        self._witness = Witness()
+        self.contact: Contact | None = None
         self.requests = 0
         self.notes: list[str] = []
 
@@ -215,12 +223,15 @@ class _Patient:
         known: Mapping[str, Any] | None = self._about.get("learned")
         learned = dict.fromkeys(("subject", "binary", "numeric"), known) if known else {}
         reach = Reach(self._environ, self._gate, learned)
-        if self._asked.part == "subject":
-            return open_subject(settings, reach)
-        return open_judges(settings, reach)["binary"]
+        part = self._asked.part
+        model = open_subject(settings, reach) if part == "subject" else open_judges(settings, reach)["binary"]
+        for chat in endpoints([model]):
+            chat.witness = self._witness
+        return model
 
     def _note(self, model: Model) -> None:
         self._about = model.describe()
+        self.contact = next((chat.contact() for chat in endpoints([model])), None)
         self.requests += getattr(model, "requests", sum(map(len, self._answers.values())))
         lines = [line for line in getattr(model, "warnings", ()) if not any(words in line for words in _IN_FINDINGS)]
         self.notes += [line for line in lines if line not in self.notes]
@@ -238,8 +249,8 @@ def tokens_out(planned: Sequence[Asked], settings: Settings) -> int:
     return sum(each.calls * limits[each.part] for each in planned)
 
 
-def shown_calls(planned: Sequence[Asked], settings: Settings) -> Iterator[str]:
-    """What is about to be asked, in words, before anything is."""
+def shown_calls(planned: Sequence[Asked], settings: Settings, environ: Mapping[str, str]) -> Iterator[str]:
+    """What is about to be asked and what it costs where that is known, in words, before anything is."""
     calls, tokens = sum(each.calls for each in planned), sum(each.tokens for each in planned)
     names = " and ".join(
         f"{each.calls} of {settings.subject.name if each.part == 'subject' else settings.judging.judge}"
@@ -248,5 +259,18 @@ def shown_calls(planned: Sequence[Asked], settings: Settings) -> Iterator[str]:
     yield (
         f"{calls} calls: {names}, with about {tokens:,} tokens in and at most {tokens_out(planned, settings):,} out. A "
         "model that reasons takes more, and each parameter that is refused is a call more. The first that gets no "
-        f"answer in {settings.pace.timeout:g} s (--timeout) is tried once more."
+        f"answer in {settings.pace.timeout:g} s (--timeout) is tried once more.{_price(planned, settings, environ)}"
     )
+
+
+def _price(planned: Sequence[Asked], settings: Settings, environ: Mapping[str, str]) -> str:
+    """The most that the calls cost, as a sentence; empty where a price is not known, or nobody bills anything."""
+    stages: list[Stage] = [each.part for each in planned]
+    prices = known_prices(settings, environ, stages=stages)
+    total = 0.0
+    for each in planned:
+        name = settings.subject.name if each.part == "subject" else settings.judging.judge
+        if (price := prices[each.part][name]) is None:
+            return ""
+        total += cost(Tokens(input=each.tokens, output=tokens_out([each], settings)), price)
+    return f" At list prices that is at most {dollars(total)}." if total else ""

@@ -20,12 +20,14 @@ from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 import aiohttp
+import msgspec
 import orjson
 import yarl
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from maskbench.errors import AccessError, ModelError, UnknownModel, Unreachable, UsageError
 from maskbench.models.chat import refusals, wire
+from maskbench.models.chat.contact import Contact, Witness
 from maskbench.models.chat.dialects import Dialect, dialect_of
 from maskbench.models.chat.masking import Mask
 from maskbench.models.chat.pacing import Pace
@@ -88,14 +90,14 @@ class ChatModel:
     """A model behind an endpoint; subject and judge alike.
 
     `gate` bounds the requests in flight, and is shared by all models of a run; it is held only while a request is
-    under way, not during back-off. `learned` is what `describe` gave out in an earlier session under
-    that name; `extra` are further fields of every request; `dialect` is the
-    protocol, where it is not the service's. `requests` and `retried` count requests sent, and those
-    sent again after a failure; `warnings` holds lines that a user should see once. What may be set: `billed`, which is
-    told of the tokens of every response to a call that has any; `recorded`, which gives the response to an ask where it
-    came otherwise than by a call; `check_server`, which raises ServerDied where the server is one of the run's own and
-    is gone; `cache_from`, the tokens from which the
-    service's cache takes the beginning of a judge's request that is marked for it.
+    under way, not during back-off. `learned` is what `describe` gave out in an earlier session under that name;
+    `extra` are further fields of every request; `dialect` is the protocol, where it is not the service's.
+    `requests` and `retried` count requests sent, and those sent again after a failure; `warnings` holds lines that
+    a user should see once. What may be set: `billed`, which is told of the tokens of every response to a call that
+    has any; `recorded`, which gives the response to an ask where it came otherwise than by a call; `witness`, which
+    sees each response; `check_server`, which raises ServerDied where the server is one of the run's own and is
+    gone; `cache_from`, the tokens from which the service's cache takes the beginning of a judge's request that is
+    marked for it.
     """
 
     def __init__(
@@ -124,6 +126,7 @@ class ChatModel:
         self.billed: Callable[[Ask, Usage], None] | None = None
         self.check_server: Callable[[], None] | None = None
         self.recorded: Callable[[Ask], wire.Recorded | None] | None = None
+        self.witness: Witness | None = None
         self.cache_from: int | None = None
         self._dialect = dialect or dialect_of(endpoint.service)
         if sampling.temperature > self._dialect.hottest:
@@ -195,6 +198,13 @@ class ChatModel:
             "fingerprints": sorted(self._fingerprints),
             "identical": self.identical,
         }
+
+    def contact(self) -> Contact | None:
+        """The record of what the endpoint did while somebody saw it; None where nobody did."""
+        if self.witness is None:
+            return None
+        contact = self.witness.contact(self.endpoint, self.learned, self._resolved, self._fingerprints)
+        return msgspec.json.decode(self._mask(msgspec.json.encode(contact).decode()), type=Contact)
 
     async def close(self) -> None:
         """Close the connections for good; calls in flight end as broken connections."""
@@ -480,6 +490,8 @@ class ChatModel:
         batched: bool = False,
     ) -> _Delivery | refusals.Trouble:
         """What a response means, whichever way it came."""
+        if self.witness:
+            self.witness.saw(request.body, status, headers, body)
         if body is None:
             return refusals.Trouble("too_large", f"the response is larger than {CAP // 2**20} MB")
         if 300 <= status < 400:
