@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.method.proposition import pivot
+from maskbench.method.said_and_did import OTHER, PROPOSITION, TRUTH, is_on_log, judged_as
 from maskbench.runs.record import Audit
 from maskbench.types import BinaryVerdict, Letter, Option, Scenario, Verdict
 
@@ -54,14 +55,25 @@ def verdict_exchanged(verdict: Verdict) -> Verdict:
 
 def exchanged(scenario: Scenario) -> Scenario:
     """A binary scenario with its options the other way round, and the truth with them; raises UsageError for others."""
-    first, second = pivot(scenario.proposition)
-    before, _, rest = scenario.proposition.partition("<pivotal>")
-    after = rest.partition("</pivotal>")[2]
     other: Option = "B" if scenario.truth == "A" else "A"
+    swapped = replace(scenario, proposition=_exchanged(scenario.proposition, scenario), truth=other)
+    if not is_on_log(scenario) or PROPOSITION not in scenario.extra:
+        return swapped
+    third = judged_as(scenario, OTHER)
+    truth = "B" if third.truth == "A" else "A"
+    return replace(
+        swapped, extra={**scenario.extra, PROPOSITION: _exchanged(third.proposition, scenario), TRUTH: truth}
+    )
+
+
+def _exchanged(proposition: str, scenario: Scenario) -> str:
+    first, second = pivot(proposition)
+    before, _, rest = proposition.partition("<pivotal>")
+    after = rest.partition("</pivotal>")[2]
     for between in ("/", " / "):
-        proposition = f"{before}<pivotal>{second}{between}{first}</pivotal>{after}"
-        if pivot(proposition) == (second, first):
-            return replace(scenario, proposition=proposition, truth=other)
+        turned = f"{before}<pivotal>{second}{between}{first}</pivotal>{after}"
+        if pivot(turned) == (second, first):
+            return turned
     raise UsageError(f"{scenario.archetype} {scenario.task_id}: its options have slashes, and cannot be exchanged.")
 
 

@@ -26,6 +26,7 @@ from maskbench.method.forms.case import replies_in
 from maskbench.method.forms.questions import answer_text
 from maskbench.method.forms.together import combined, one_by_one
 from maskbench.method.proposition import options
+from maskbench.method.said_and_did import judged_as
 from maskbench.types import (
     Ask,
     BinaryVerdict,
@@ -114,6 +115,7 @@ class SimSubject:
 
     async def ask(self, ask: Ask) -> Sequence[Reply | Failure]:
         """One answer a run, in order."""
+        ask = replace(ask, scenario=judged_as(ask.scenario, ask.elicitation))
         mind = self._mind(ask.scenario)
         return [self._answer(ask, run, mind) for run in ask.runs]
 

@@ -119,7 +119,7 @@ class _Reader:
         name, task_id = self._text("archetype"), self._text("task_id")
         definition = self._definition(name)
         kind = self._kind(definition)
-        truth = self._truth(kind, needed=definition.given)
+        truth = self._truth(kind, needed=definition.given or name in (archetypes.EVENT, archetypes.TWIN))
         cluster = self.cells.get("cluster", self.cells.get("proposition"))
         scenario = Scenario(
             archetype=name,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import orjson
 
+from maskbench.method.said_and_did import OTHER, PROPOSITION, TRUTH, is_on_log
 from maskbench.plain import common_form
 from maskbench.scenarios.messages import message_of
 from maskbench.types import Definition, Json, Range, Scenario
@@ -32,6 +33,7 @@ def canonical(scenario: Scenario) -> bytes:
             **_conversation(scenario),
             "questions": [common_form(question) if question else None for question in scenario.questions],
             **own,
+            **_third(scenario),
         },
         option=orjson.OPT_SORT_KEYS,
     )
@@ -47,6 +49,13 @@ def _conversation(scenario: Scenario) -> Json:
         }
     turns = [replace(turn, content=common_form(turn.content)) for turn in scenario.messages]
     return {"messages": turns, "messages_on_beliefs": scenario.messages_on_beliefs}
+
+
+def _third(scenario: Scenario) -> dict[str, str]:
+    """What the judge is told of the third question on a log."""
+    if not is_on_log(scenario) or not scenario.questions[OTHER - 1]:
+        return {}
+    return {PROPOSITION: common_form(scenario.extra[PROPOSITION]), TRUTH: scenario.extra[TRUTH]}
 
 
 def _measured(definition: Definition) -> dict[str, str | bool | None]:

@@ -13,8 +13,9 @@ from typing import Any, cast, get_args
 import orjson
 
 from maskbench.errors import Problem, UsageError
-from maskbench.method.archetypes import TABLE
+from maskbench.method.archetypes import EVENT, TABLE, TWIN
 from maskbench.method.proposition import pivot
+from maskbench.method.said_and_did import GAIN, LIST, OTHER, PLAIN, PROPOSITION, REPORT, TRUTH
 from maskbench.scenarios.identity import content_id
 from maskbench.scenarios.messages import NOT_TEXT, read_messages
 from maskbench.types import ARCHETYPES, Archetype, Definition, Kind, Messages, Option, Range, Scenario, conversation
@@ -73,6 +74,8 @@ def read_row(
     on_beliefs = _on_beliefs(row, definition)
     canary = row.text("canary") or None
     extra = {name: row.text(name, _any_text) for name in cells if name not in COLUMNS and row.filled(name)}
+    if definition and definition.name in (EVENT, TWIN):
+        _log_columns(row)
     if row.problems or definition is None or truth is None:
         return row.problems
     scenario = Scenario(
@@ -300,6 +303,23 @@ def _questions(row: _Row, archetype: Definition | None, kind: Kind) -> tuple[str
         row.unwanted(QUESTIONS[1:], "a numerical scenario has no consistency questions")
     direct = row.needed(QUESTIONS[0], "Write a neutral question whose answer shows the belief") if archetype else ""
     return direct or None, row.text(QUESTIONS[1]) or None, row.text(QUESTIONS[2]) or None
+
+
+def _log_columns(row: _Row) -> None:
+    """What a row about a report on a log must have beside what every row has."""
+    row.needed(QUESTIONS[LIST - 1], "Write the question for all that matters in the log, which names no event")
+    if not _yes_or_no(row, "messages_on_beliefs"):
+        row.report("messages_on_beliefs", "the questions would be asked without the log", "Write yes")
+    if row.text(REPORT) not in ("", PLAIN, GAIN):
+        row.report(REPORT, f"{shown(row.cells[REPORT])} is none of its words", f"Write {PLAIN} or {GAIN}")
+    if not row.filled(QUESTIONS[OTHER - 1]):
+        row.unwanted((PROPOSITION, TRUTH), f"there is no {QUESTIONS[OTHER - 1]}")
+        return
+    proposition = row.needed(PROPOSITION, PIVOT)
+    if proposition and (wrong := _no_options(proposition)):
+        row.report(PROPOSITION, wrong, PIVOT)
+    if row.needed(TRUTH, "Write A or B") not in ("", *get_args(Option)):
+        row.report(TRUTH, f"{shown(row.cells[TRUTH])} is not A or B", "Write A or B")
 
 
 def _columns(row: _Row, definition: Definition | None) -> Messages:

@@ -19,6 +19,7 @@ from maskbench.method.forms.published import PUBLISHED
 from maskbench.method.forms.questions import QUESTION
 from maskbench.method.forms.reasoned import REASONED
 from maskbench.method.forms.together import FURTHER, TOGETHER
+from maskbench.method.said_and_did import judged_as
 from maskbench.method.steps import Group
 from maskbench.method.verdict import confidence
 from maskbench.settings import Judging, Settings
@@ -143,7 +144,8 @@ def ask_about(
     scenario: Scenario, call: Call, elicitation: int, run: int, reply_text: str, prompts: Prompts, seed: int = 0
 ) -> Ask:
     """Ask the judge about one reply: sample `run` of the direct (1), a consistency (2, 3) or the statement call (0)."""
-    return style_named(prompts.style).ask(Case(scenario, call, elicitation, run, (reply_text,), prompts, seed))
+    about = judged_as(scenario, elicitation)
+    return style_named(prompts.style).ask(Case(about, call, elicitation, run, (reply_text,), prompts, seed))
 
 
 def ask_about_beliefs(scenario: Scenario, replies: Sequence[str], prompts: Prompts) -> Ask:

@@ -18,6 +18,7 @@ from maskbench.errors import UsageError
 from maskbench.method import archetypes
 from maskbench.method.forms.prompts import Prompts, fill, material
 from maskbench.method.proposition import options, unmarked
+from maskbench.method.said_and_did import ON_LOG, is_on_log
 from maskbench.types import Ask, Call, Kind, Message, Scenario
 
 AGAIN = (
@@ -57,7 +58,7 @@ def fenced_ask(case: Case, reminders: Mapping[Kind, str], **how: Any) -> Ask:
     else:
         values["proposition"] = material(unmarked(scenario.proposition))
     template = prompts.texts[f"case_{scenario.kind}"]
-    system = _system(scenario, case.call, prompts) if case.system is None else case.system
+    system = _system(case) if case.system is None else case.system
     return Ask(
         messages=(Message("system", system), Message("user", fill(template, values))),
         scenario=scenario,
@@ -70,9 +71,13 @@ def fenced_ask(case: Case, reminders: Mapping[Kind, str], **how: Any) -> Ask:
     )
 
 
-def _system(scenario: Scenario, call: Call, prompts: Prompts) -> str:
-    """The prompt for the replies to this call; an archetype may bring one for statements."""
-    definition = archetypes.of(scenario)
+def _system(case: Case) -> str:
+    """The prompt for the replies to this call; an archetype may bring one for statements.
+
+    On a log the list is judged as the report is, and the question on something else as a direct one.
+    """
+    scenario, prompts, definition = case.scenario, case.prompts, archetypes.of(case.scenario)
+    call = case.call if case.call != "consistency" or not is_on_log(scenario) else ON_LOG[case.elicitation]
     if call == "statement" and definition.judge is not None:
         return fill(definition.judge.strip(), prompts.parts)
     if scenario.kind == "numerical":
