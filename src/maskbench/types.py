@@ -205,6 +205,11 @@ class Scenario:
         return self.archetype, self.task_id
 
     @property
+    def neutral(self) -> str | None:
+        """The name of its neutral conversation, which all scenarios of that name share; None: it has its own."""
+        return self.extra.get("neutral") or None
+
+    @property
     def system_prompt(self) -> str:
         """The system prompt of the pressured conversation, "" where it has none."""
         return self.messages[0].content if self.messages[0].role == "system" else ""

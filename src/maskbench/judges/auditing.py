@@ -86,7 +86,7 @@ def _job(folder: RunFolder, store: Store, wanted: Audit, settings: Settings) -> 
     hearing = _hearing(settings, prompts, wanted)
 
     def passes(chosen: Mapping[Key, float]) -> list[Pass]:
-        return judging_stored(hearing, chosen or None)  # no controls, which an audit is not about
+        return judging_stored(hearing, store.leaders(), chosen or None)  # no controls, which an audit is not about
 
     return set_job(folder, store, settings, wanted.set_name, prompts, passes)
 

@@ -264,7 +264,7 @@ def set_job(
         settings,
         name,
         prompts,
-        passes or (lambda chosen: judging_stored(hearing, chosen or None, checks=True)),
+        passes or (lambda chosen: judging_stored(hearing, store.leaders(), chosen or None, checks=True)),
         partial(_book, folder, store, name),
         "seconds" if name == VERDICTS else f"seconds {name}",
         stopper=stopper or Stopper(),

@@ -92,8 +92,8 @@ def possible_lies(
 
 
 def is_asked_whole_anyway(scenario: Scenario, settings: Settings) -> bool:
-    """Whether there is nothing to leave out: no belief is asked for."""
-    return len(outline(scenario, settings)) == 1
+    """Whether there is nothing to leave out: no belief is asked for, or one that other scenarios have as well."""
+    return len(outline(scenario, settings)) == 1 or scenario.neutral is not None
 
 
 def score_for_lies(

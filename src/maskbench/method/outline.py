@@ -39,13 +39,14 @@ def _outline(of: Shape, beliefs: int, statements: int, form: JudgingForm) -> tup
     return (*parts, Part("statement", 0, tuple(range(1, statements + 1)), "apart"))
 
 
-def own_parts(scenario: Scenario, settings: Settings, *, anew: bool = False) -> tuple[Part, ...]:
-    """What this very run asks the subject: not what another run asked whose beliefs it shares.
+def own_parts(scenario: Scenario, settings: Settings, *, anew: bool = False, follows: bool = False) -> tuple[Part, ...]:
+    """What this very run asks the subject about a scenario: not what another run asked whose beliefs it shares.
 
-    Where these are checked, they are asked `anew`, in samples of their own.
+    Where these are checked, they are asked `anew`, in samples of their own. One that `follows` has the neutral replies
+    and verdicts of another scenario.
     """
     parts = outline(scenario, settings)
-    if not settings.design.beliefs_from:
+    if not settings.design.beliefs_from and not follows:
         return parts
     own = [part for part in parts if not part.elicitation]
     again = [part._replace(runs=tuple(ANEW + run for run in part.runs)) for part in parts if part.elicitation]

@@ -15,6 +15,7 @@ from pathlib import Path
 from maskbench.errors import UsageError
 from maskbench.method.asks import subject_asks
 from maskbench.method.enough import is_asked_whole_anyway
+from maskbench.scenarios.neutral import leaders
 from maskbench.scenarios.sampling import Key, in_drawn_order
 from maskbench.settings import Settings
 from maskbench.types import Archetype, Scenario
@@ -41,7 +42,11 @@ def drawn_part(scenarios: Iterable[Scenario], settings: Settings) -> dict[Key, f
 
 def drawn_anew(scenarios: Iterable[Scenario], settings: Settings) -> dict[Key, float]:
     """The scenarios whose beliefs are asked anew where they are shared, with the chance that each had; else none."""
-    keys = [each.key for each in scenarios if settings.design.beliefs_from and len(subject_asks(each, settings)) > 1]
+    if not settings.design.beliefs_from:
+        return {}
+    asked = [each for each in scenarios if len(subject_asks(each, settings)) > 1]
+    follow = leaders(asked)
+    keys = [each.key for each in asked if each.key not in follow]
     size = math.ceil(ANEW_SHARE * len(keys))
     return dict.fromkeys(in_drawn_order(keys, settings.design.seed)[:size], size / max(1, len(keys)))
 

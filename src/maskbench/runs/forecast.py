@@ -15,7 +15,7 @@ from maskbench.method.outline import shape
 from maskbench.method.steps import Slot, Step
 from maskbench.runs.drawn_part import drawn_anew, drawn_part
 from maskbench.runs.protocol import Pass, measurement
-from maskbench.scenarios import Key
+from maskbench.scenarios import Key, leaders
 from maskbench.settings import Settings
 from maskbench.types import Ask, Call, Json, Reply, Scenario, Stage
 
@@ -102,13 +102,14 @@ def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) ->
     if settings.design.beliefs_from:
         planned.not_asked, planned.anew = Calls(), 0
     part, chosen = drawn_part(scenarios, settings), drawn_anew(scenarios, settings)
-    passes = measurement(settings, prompts, anew=chosen, part=part)
-    for group in _groups(scenarios, part | chosen):
+    followers = leaders(scenarios)
+    passes = measurement(settings, prompts, anew=chosen, part=part, followers=followers)
+    for group in _groups(scenarios, part | chosen, followers):
         for each in passes:
             for step, size in group.steps(each, settings) if each.is_about(group.first) else ():
                 _add(planned, step, size, group, settings)
         if planned.not_asked is not None and planned.anew is not None:
-            planned.not_asked += _not_asked(group, settings, prompts, chosen)
+            planned.not_asked += _not_asked(group, settings, prompts, chosen, followers)
             planned.anew += group.n * (group.first.key in chosen)
     return planned
 
@@ -215,11 +216,12 @@ def _planned(each: Pass, scenario: Scenario, settings: Settings) -> Iterator[_Pl
         yield _Planned(step, ask.call, tokens(ask), judge)
 
 
-def _groups(scenarios: Iterable[Scenario], chosen: Container[Key]) -> Iterable[_Group]:
+def _groups(scenarios: Iterable[Scenario], chosen: Container[Key], followers: Container[Key]) -> Iterable[_Group]:
     groups: dict[Hashable, _Group] = {}
     for scenario in scenarios:
         turns = scenario.messages_on_beliefs, tuple((turn.role, bool(turn.content)) for turn in scenario.messages)
-        alike = shape(scenario), scenario.archetype, scenario.definition, turns, scenario.key in chosen
+        drawn = scenario.key in chosen, scenario.key in followers
+        alike = shape(scenario), scenario.archetype, scenario.definition, turns, drawn
         groups.setdefault(alike, _Group(scenario)).see(scenario)
     return groups.values()
 
@@ -251,10 +253,13 @@ def _add(planned: Plan, request: _Planned, size: float, group: _Group, settings:
     planned.output["judge"] += n * verdicts * verdict_tokens(settings)
 
 
-def _not_asked(group: _Group, settings: Settings, prompts: Prompts, chosen: Container[Key]) -> Calls:
+def _not_asked(
+    group: _Group, settings: Settings, prompts: Prompts, chosen: Container[Key], followers: Container[Key]
+) -> Calls:
     """The calls on neutral questions that another run has made."""
     (whole, *_), (own, *_) = (
-        measurement(each, prompts, anew=chosen) for each in (settings.having(beliefs_from=None), settings)
+        measurement(each, prompts, anew=chosen, followers=followers)
+        for each in (settings.having(beliefs_from=None), settings)
     )
     less = whole.calls(group.first) - own.calls(group.first)
     return Calls(group.n * less.replies, group.n * less.requests, group.n * less.verdicts)

@@ -21,7 +21,7 @@ from maskbench.types import Failure, Scenario
 def passes_of(settings: Settings, store: Store, prompts: Prompts, order: Order = "one_by_one") -> list[Pass]:
     """The passes of a run, with what was drawn for it."""
     part, anew = store.chosen(PART), store.chosen(ANEW_PART) if settings.design.beliefs_from else {}
-    return measurement(settings, prompts, order=order, part=part, anew=anew, store=store)
+    return measurement(settings, prompts, order=order, part=part, anew=anew, followers=store.leaders(), store=store)
 
 
 def expected(store: Store, passes: Iterable[Pass]) -> Calls:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,7 +12,7 @@ from maskbench.method.forms import form_of
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.forms.questions import question_prompts
-from maskbench.method.outline import own_parts
+from maskbench.method.outline import outline, own_parts
 from maskbench.method.steps import Known, Part, Step, Task, then
 from maskbench.method.tasks import Order, controls, lies, questions, replies, verdicts, whole
 from maskbench.runs.questions import remember, set_of
@@ -70,15 +70,18 @@ def measurement(
     order: Order = "one_by_one",
     part: Container[Key] = (),
     anew: Container[Key] = (),
+    followers: Container[Key] = (),
     store: Store | None = None,
 ) -> list[Pass]:
     """A whole measurement: replies and verdicts, then controls, then questions on statements.
 
     Where only lies are wanted, `part` is asked everything and has the controls, and `order` is how samples of a direct
     question are asked for. Where beliefs are shared, those of the scenarios in `anew` are asked all the same.
+    Of `followers` statements alone are asked: their neutral conversation is another's (`scenarios.leaders`).
     """
     hearing = Hearing(settings, prompts, shares=settings.judging.shares_verdicts)
-    passes = [_only_lies(hearing, order, part) if settings.design.estimate == "lie" else _whole(hearing, anew)]
+    everything = _whole(hearing, anew, followers)
+    passes = [_only_lies(everything, order, part) if settings.design.estimate == "lie" else everything]
     return [*passes, *(each for make in FURTHER if (each := make(hearing, part, store)))]
 
 
@@ -97,28 +100,31 @@ def _asking(hearing: Hearing, _: Container[Key], store: Store | None) -> Pass | 
 FURTHER: Sequence[Callable[[Hearing, Container[Key], Store | None], Pass | None]] = (_checking, _asking)
 
 
-def counting(settings: Settings, anew: Container[Key] = (), part: Container[Key] = ()) -> list[Pass]:
+def counting(
+    settings: Settings, anew: Container[Key] = (), part: Container[Key] = (), followers: Container[Key] = ()
+) -> list[Pass]:
     """The passes of a measurement to count by: they have no prompts, so that no judge can be asked by them."""
-    return measurement(settings, form_of(settings.judging).no_prompts, anew=anew, part=part)
+    return measurement(settings, form_of(settings.judging).no_prompts, anew=anew, part=part, followers=followers)
 
 
-def _whole(hearing: Hearing, anew: Container[Key]) -> Pass:
-    def is_anew(scenario: Scenario) -> bool:
-        return scenario.key in anew
+def _whole(hearing: Hearing, anew: Container[Key], followers: Container[Key]) -> Pass:
+    def alike(scenario: Scenario) -> tuple[bool, bool]:
+        return scenario.key in anew, scenario.key in followers
 
     def parts(scenario: Scenario) -> Sequence[Part]:
-        return own_parts(scenario, hearing.settings, anew=is_anew(scenario))
+        is_anew, follows = alike(scenario)
+        return own_parts(scenario, hearing.settings, anew=is_anew, follows=follows)
 
-    return Pass(whole(hearing, parts), hearing, alike=is_anew)
+    return Pass(whole(hearing, parts), hearing, alike=alike)
 
 
-def _only_lies(hearing: Hearing, order: Order, part: Container[Key]) -> Pass:
-    everything, few = whole(hearing), lies(hearing, order)
+def _only_lies(everything: Pass, order: Order, part: Container[Key]) -> Pass:
+    few = lies(everything.hearing, order)
 
     def steps(scenario: Scenario, known: Known) -> list[Step]:
-        return (everything if scenario.key in part else few)(scenario, known)
+        return (everything.task if scenario.key in part else few)(scenario, known)
 
-    return Pass(steps, hearing, expected=everything, spares=True)
+    return replace(everything, task=steps, expected=everything.task, spares=True)
 
 
 def asking(settings: Settings, store: Store | None = None) -> Pass:
@@ -129,12 +135,24 @@ def asking(settings: Settings, store: Store | None = None) -> Pass:
     return Pass(questions(hearing), hearing, after=replies(settings), spares=True, before=before)
 
 
-def judging_stored(hearing: Hearing, only: Container[Key] | None = None, *, checks: bool = False) -> list[Pass]:
+def judging_stored(
+    hearing: Hearing, leaders: Mapping[Key, Key], only: Container[Key] | None = None, *, checks: bool = False
+) -> list[Pass]:
     """Stored replies on their way to verdicts, those to controls among them where `checks` is set.
 
-    `only` these scenarios are judged, by archetype and task_id.
+    `only` these scenarios are judged, by archetype and task_id. Neutral replies that several have are judged where they
+    were given, at the one of the `leaders` (`runs.store.Store.leaders`), if that one is judged.
     """
-    passes = [Pass(verdicts(hearing), hearing, only, after=replies(hearing.settings))]
+
+    def follows(scenario: Scenario) -> bool:
+        leader = leaders.get(scenario.key)
+        return leader is not None and (only is None or leader in only)
+
+    def parts(scenario: Scenario) -> Sequence[Part]:
+        every = outline(scenario, hearing.settings)
+        return [part for part in every if not (part.elicitation and follows(scenario))]
+
+    passes = [Pass(verdicts(hearing, parts), hearing, only, after=replies(hearing.settings), alike=follows)]
     if checks and only is None and hearing.settings.design.checks:
         assumed = replace(hearing, into=_ASSUMED)
         after = then(whole(assumed), controls(assumed, asks_subject=True))

@@ -48,6 +48,11 @@ _LAST_BELIEF = 3
 _OF_REASONING = {control.elicitation for control in CONTROLS if control.asks is None}  # without a reply of their own
 
 
+def is_neutral(elicitation: int, run: int) -> bool:
+    """Whether a sample is a neutral one, and none that checks shared beliefs."""
+    return 1 <= elicitation <= _LAST_BELIEF and run <= ANEW
+
+
 @dataclass(frozen=True, slots=True)
 class Samples:
     """What is stored on a scenario; methods raise RunUnreadable for what maskbench did not write into `path`."""

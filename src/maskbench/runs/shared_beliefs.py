@@ -120,6 +120,7 @@ def take_over(run: RunFolder, store: Store, settings: Settings, prompts: Prompts
         beliefs = list(_matched(source, settings, scenarios))
     if known is None and not store.chosen(ANEW_PART):
         store.choose(ANEW_PART, drawn_anew((scenario for scenario, *_ in beliefs), settings))
+    beliefs = [row for row in beliefs if row[0].key not in store.leaders()]
     rows = [neutral for _, _, neutral in beliefs]
     store.take_over(to_builtins(structs.replace(about, scenarios=len(rows), **_counted(rows))), beliefs)
 

@@ -23,8 +23,8 @@ from maskbench.method.asks import ANEW, VERDICTS
 from maskbench.plain import storable
 from maskbench.runs.disk import check_file, create, network_kind
 from maskbench.runs.fitting import MOVING, misfit, writer
-from maskbench.runs.samples import REPLY, VERDICT, Samples, damaged, decoding, judgement_of
-from maskbench.scenarios import pack, unpack
+from maskbench.runs.samples import REPLY, VERDICT, Samples, damaged, decoding, is_neutral, judgement_of
+from maskbench.scenarios import Key, leaders, pack, unpack
 from maskbench.scenarios.own_archetypes import wrong_archetype
 from maskbench.scenarios.row_labels import with_asked
 from maskbench.types import (
@@ -132,6 +132,7 @@ _PUT_REPLY = f"INSERT OR REPLACE INTO replies VALUES ({', '.join('?' * 20)})"
 _PUT_VERDICT = f"INSERT OR REPLACE INTO verdicts VALUES ({', '.join('?' * 18)})"
 _PUT_JUDGED = "INSERT OR REPLACE INTO judged VALUES (?, ?, ?, ?, ?, ?)"
 _UNJUDGE = "DELETE FROM judged WHERE archetype = ? AND task_id = ? AND elicitation = ? AND (run > ?) = ?"
+_NAMED = """SELECT row FROM scenarios WHERE instr(row, CAST('"neutral":"' AS BLOB)) ORDER BY position"""
 _IN_PART = """(?1 IS NULL OR scenarios.archetype IN (SELECT value FROM json_each(?1))) AND (?2 IS NULL OR NOT EXISTS (
     SELECT 1 FROM replies AS given
     WHERE given.archetype = scenarios.archetype AND given.task_id = scenarios.task_id
@@ -222,6 +223,7 @@ class Store:
         self._fresh: dict[tuple[str, bytes], Judgement] = {}  # verdicts that are waiting to be written
         self._timer: asyncio.TimerHandle | None = None
         self._broken: RunError | None = None
+        self._leaders: Mapping[Key, Key] | None = None
         self._keeps: dict[str, Callable[[], Any]] = {}  # facts that change with every call
         try:
             self._check_schema(write)
@@ -288,6 +290,7 @@ class Store:
             if self._rows("SELECT 1 FROM replies LIMIT 1"):
                 raise RunUnreadable(f"{self._path} holds the replies of a run. Give this one another --out.")
             self._db.execute("DELETE FROM scenarios")
+            self._leaders = None
             self._db.executemany(
                 "INSERT INTO scenarios (archetype, task_id, weight, row) VALUES (?, ?, ?, ?)",
                 ((s.archetype, s.task_id, weight, pack(s)) for s, weight in scenarios),
@@ -325,6 +328,16 @@ class Store:
         with decoding(self._path, "a scenario"):
             for _, row, weight in rows:
                 yield scenario_in(row, weight), weight
+
+    def leaders(self) -> Mapping[Key, Key]:
+        """The scenario whose neutral replies and verdicts stand for a later one's too, by the later one.
+
+        It is the first of the run that names this neutral conversation; where none is named, there are none.
+        """
+        if self._leaders is None:
+            with decoding(self._path, "a scenario"):
+                self._leaders = leaders(unpack(row) for (row,) in self._rows(_NAMED))
+        return self._leaders
 
     def count(self) -> int:
         """How many scenarios the run has."""
@@ -376,9 +389,21 @@ class Store:
             return next((judgement_of(*row) for row in self._rows(query, (verdict_set, key))), None)
 
     def samples(self, scenario: Scenario, *verdict_sets: str) -> Samples:
-        """What is stored on a scenario so far: its replies, and the verdicts of these sets (default: the run's own)."""
-        judged = {name: self._rows(_JUDGED_OF, (name, *scenario.key)) for name in verdict_sets or (VERDICTS,)}
-        return Samples(scenario, self._path, self._rows(_REPLIES_OF, scenario.key), judged)
+        """What is stored on a scenario so far: its replies, and the verdicts of these sets (default: the run's own).
+
+        Where another one leads its neutral conversation, that one's neutral samples are among them.
+        """
+        judged = {name: self._samples(scenario, _JUDGED_OF, name) for name in verdict_sets or (VERDICTS,)}
+        return Samples(scenario, self._path, self._samples(scenario, _REPLIES_OF), judged)
+
+    def _samples(self, scenario: Scenario, query: str, *values: str) -> Sequence[Any]:
+        """The samples of a scenario, and of its leader those neutral ones that it has not itself."""
+        own = self._rows(query, (*values, *scenario.key))
+        if (leader := self.leaders().get(scenario.key) if scenario.neutral else None) is None:
+            return own
+        there = {row[1:3] for row in own}
+        shared = [row for row in self._rows(query, (*values, *leader)) if is_neutral(*row[1:3])]
+        return sorted([*own, *(row for row in shared if row[1:3] not in there)], key=lambda row: row[1:3])
 
     def read(self, *verdict_sets: str) -> Iterator[tuple[Samples, float]]:
         """The same of every scenario, with its weight, in the set's order: one pass, a few in memory at a time."""
@@ -388,6 +413,9 @@ class Store:
             replies = self._by_scenario(_ALL_REPLIES, between)
             judged = {name: self._by_scenario(_ALL_JUDGED, (name, *between)) for name in verdict_sets or (VERDICTS,)}
             for (place, *_), (scenario, weight) in zip(rows, self._decoded(rows), strict=True):
+                if scenario.neutral:
+                    yield self.samples(scenario, *verdict_sets), weight
+                    continue
                 verdicts = {name: each.get(place, ()) for name, each in judged.items()}
                 yield Samples(scenario, self._path, replies.get(place, ()), verdicts), weight
 
@@ -482,8 +510,10 @@ class Store:
     # Beliefs that runs share
 
     def neutral(self, scenario: Scenario) -> Neutral:
-        """The neutral replies to a scenario and the run's own verdicts on them, as they are stored."""
-        return Neutral(self._rows(_NEUTRAL_REPLIES, scenario.key), self._rows(_NEUTRAL_VERDICTS, scenario.key))
+        """The neutral replies to a scenario or its leader, and the run's own verdicts on them, as they are stored."""
+        own = self._rows(_NEUTRAL_REPLIES, scenario.key)
+        key = scenario.key if own else self.leaders().get(scenario.key, scenario.key)
+        return Neutral(own or self._rows(_NEUTRAL_REPLIES, key), self._rows(_NEUTRAL_VERDICTS, key))
 
     def take_over(self, fact: Json, beliefs: Iterable[tuple[Scenario, Keys, Neutral]]) -> None:
         """Take in neutral replies under these keys and the verdicts on them, with the fact of whose they are, or none.

@@ -1,6 +1,7 @@
 """Scenario sets: where they come from, what is wrong with them, what is taken from them."""
 
 from maskbench.scenarios.identity import Identity, SetHash, canonical, content_id, pack, unpack
+from maskbench.scenarios.neutral import leaders
 from maskbench.scenarios.reading import ScenarioSet
 from maskbench.scenarios.remarks import Remarks, public_of
 from maskbench.scenarios.sampling import Key, draw, fold, limit
@@ -19,6 +20,7 @@ __all__ = [
     "fold",
     "is_starter",
     "known_sets",
+    "leaders",
     "limit",
     "load",
     "open_set",

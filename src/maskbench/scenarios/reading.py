@@ -14,6 +14,7 @@ from maskbench.errors import Problem, ScenarioError
 from maskbench.method.archetypes import TABLE
 from maskbench.method.rules import agree
 from maskbench.scenarios.formats import Header, ScenarioFile, read_file
+from maskbench.scenarios.neutral import Conversations
 from maskbench.scenarios.rows import COLUMNS, read_row, required_columns
 from maskbench.types import Archetype, Definition, Range, Scenario
 
@@ -61,14 +62,18 @@ class ScenarioSet:
     def scan(self, *, described: bool = False) -> Iterator[Scenario | Problem]:
         """Every scenario, and every problem in its place; `described`: also in columns that no measurement reads.
 
-        Of a scenario that has gone by, its place and a digest of its identity are kept, no more.
+        Of a scenario that has gone by, its place and a digest of its identity are kept, and of a neutral conversation
+        that has a name those of what is asked in it; no more.
         """
         yield from self.problems
         yield from self.drawn
         seen: dict[bytes, tuple[str, int]] = {}
+        conversations = Conversations()
         for file in self.files:
             for item in _scan_file(file, {**TABLE, **self.own}):
                 yield item if isinstance(item, Problem) else _once(seen, file, *item)
+                if not isinstance(item, Problem):
+                    yield from conversations.problems(file.shown, *item)
                 if described and not isinstance(item, Problem):
                     yield from described_wrongly(item[1], file.shown, item[0])
 

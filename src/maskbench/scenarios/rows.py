@@ -72,6 +72,8 @@ def read_row(
     questions = _questions(row, definition, kind)
     asked_outright = _yes_or_no(row, "asked_outright")
     on_beliefs = _on_beliefs(row, definition)
+    if definition and definition.given:
+        row.unwanted(("neutral",), f"{definition.name} elicits no belief")
     canary = row.text("canary") or None
     extra = {name: row.text(name, _any_text) for name in cells if name not in COLUMNS and row.filled(name)}
     if definition and definition.name in (EVENT, TWIN):

@@ -35,6 +35,7 @@ def without_texts(scenario: Scenario, number: int) -> Scenario:
         questions=_absent(scenario.questions),
         asked_outright=scenario.asked_outright,
         canary=scenario.canary,  # it marks the rows as benchmark data, and goes wherever they go
+        extra={"neutral": scenario.neutral} if scenario.neutral else {},
         definition=own and replace(own, title=own.name, text="", judge=own.judge and ABSENT, people=()),
     )
 

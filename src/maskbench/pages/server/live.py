@@ -60,7 +60,7 @@ def plan(path: Path) -> Plan:
     joint = set()
     try:
         asked = settings.having(construct=(), traces=False)  # how many of these follows from the verdicts
-        wanted = expected(store, counting(asked, store.chosen(ANEW_PART), store.chosen(PART)))
+        wanted = expected(store, counting(asked, store.chosen(ANEW_PART), store.chosen(PART), store.leaders()))
         for scenario, _ in store.scenarios():
             if form_of(settings.judging).group(scenario.kind) == "jointly":
                 joint.add(scenario.key)
