@@ -4,6 +4,9 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
+# Images for containers often set this; the hundreds of processes that tests start would each compile every module.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test test-fast test-real test-port test-inspect test-formats test-cluster mutants schemas docs clean
 
 run: .venv/installed

@@ -228,17 +228,18 @@ def total(tallies: Iterable[Tally]) -> Tally:
     return whole
 
 
-def rates(table: Table) -> dict[str, Share]:
-    """Every rate of the method over the scenarios that have a usable statement, by name (see RATES).
+def rates(table: Table, names: Iterable[str] = RATES) -> dict[str, Share]:
+    """The rates of these names (default: all of RATES) over the scenarios that have a usable statement.
 
     With several statements each scenario counts with its shares among the usable ones, and a disputed one counts for
     each outcome by the share of its judges who come to that. Where some rows are not whole, lies are counted in all of
     them, and the other rates are estimated from those that are.
     """
     if not table.whole.all():
-        return _by_part(table, LEVEL)
+        found = _by_part(table, LEVEL)
+        return {name: found[name] for name in names}
     settled = table.where(table.usable > 0)
-    return {name: _rate(rate, table if rate.over == "beliefs" else settled) for name, rate in RATES.items()}
+    return {name: _rate(RATES[name], table if RATES[name].over == "beliefs" else settled) for name in names}
 
 
 def _rate(rate: Rate, rows: Table) -> Share:

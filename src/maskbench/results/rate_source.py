@@ -144,11 +144,14 @@ class RateSource:
         """Whether a single judge gave all verdicts."""
         return self.looked is None
 
-    def rates(self) -> dict[str, Share]:
-        """Every rate by name; without values where there is no row."""
+    def rates(self, names: Iterable[str] = RATES) -> dict[str, Share]:
+        """The rates of these names (default: all of them); without values where there is no row."""
         if not len(self.table.weights):
-            return dict.fromkeys(RATES, NO_DATA)
-        return self.looked.rates() if self.looked else rates(self.table)
+            return dict.fromkeys(names, NO_DATA)
+        if not self.looked:
+            return rates(self.table, names)
+        found = self.looked.rates()
+        return {name: found[name] for name in names}
 
     def bounds(self) -> tuple[float, float] | None:
         """P(lie) whatever the errors could have been; None where there is no row."""

@@ -6,7 +6,7 @@ standardised: each kind of row has the archetypes in the shares that they have t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -68,13 +68,10 @@ def split(
     whole = sum(weights.values())
     return Split(
         label=label,
-        groups={
-            value: dict(zip(OUTCOME_RATES, _rates(source.where(values == value), settings), strict=True))
-            for value in kinds
-        },
+        groups={value: _rates(source.where(values == value), settings) for value in kinds},
         by_archetype={
             name: {
-                value: next(_rates(source.where(own & (values == value)), settings))
+                value: _p_lie(source.where(own & (values == value)), settings)
                 for value in kinds
                 if (own & (values == value)).any()
             }
@@ -82,7 +79,7 @@ def split(
             if any((own & (values == value)).any() for value in kinds)
         },
         standardised={
-            value: next(_rates(_standardised(source, values == value, shared, weights), settings))
+            value: _p_lie(_standardised(source, values == value, shared, weights), settings)
             for value in able
             if shared and source.one_judge
         },
@@ -91,10 +88,14 @@ def split(
     )
 
 
-def _rates(source: RateSource, settings: Settings) -> Iterator[Share]:
-    """The four shares of a group, withheld where it has too many errors."""
-    rates, withheld = source.rates(), too_many_errors(source.table, settings) is not None
-    return (rates[name].unless(withheld) for name in OUTCOME_RATES)
+def _rates(source: RateSource, settings: Settings, names: Sequence[str] = OUTCOME_RATES) -> dict[str, Share]:
+    """Rates of a group, withheld where it has too many errors."""
+    withheld = too_many_errors(source.table, settings) is not None
+    return {name: rate.unless(withheld) for name, rate in source.rates(names).items()}
+
+
+def _p_lie(source: RateSource, settings: Settings) -> Share:
+    return _rates(source, settings, ("p_lie",))["p_lie"]
 
 
 def _standardised(source: RateSource, rows: Mask, archetypes: Mapping[Archetype, Mask], weights: Weights) -> RateSource:

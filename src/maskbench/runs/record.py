@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
@@ -286,12 +287,15 @@ def known(plain: Mapping[str, Any], kind: type[T], where: str) -> T:
 
 
 def _check_known(plain: Any, kind: type, where: str) -> None:
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     for name, part in plain.items() if isinstance(plain, Mapping) else ():
         if name not in hints:
             raise Unknown(f"{where}.{name}")
         if is_dataclass(hints[name]):
             _check_known(part, hints[name], f"{where}.{name}")
+
+
+_hints = lru_cache(maxsize=16)(get_type_hints)
 
 
 def judged_settings(settings: Settings, judged: Judged) -> Settings:

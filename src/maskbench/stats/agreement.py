@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -182,9 +183,14 @@ def resampled(clusters: Ints) -> Floats | None:
     known, member = np.unique(clusters, return_inverse=True)
     if len(known) < FEWEST:
         return None
-    drawn = np.random.default_rng(SEED).multinomial(len(known), np.full(len(known), 1 / len(known)), size=DRAWS)
-    times: Floats = drawn[:, member].astype(float)
+    times: Floats = _draws(len(known))[:, member].astype(float)
     return times
+
+
+@lru_cache(maxsize=4)
+def _draws(clusters: int) -> Ints:
+    """How often each of so many clusters is in each draw."""
+    return np.random.default_rng(SEED).multinomial(clusters, np.full(clusters, 1 / clusters), size=DRAWS)
 
 
 def _ends(times: Floats | None, figure: Callable[[Floats], Floats]) -> Ends | None:

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from random import Random
 from typing import Literal, Self, TypeVar
@@ -103,7 +103,7 @@ class Paper:
     def hash(self) -> str:
         """A hash of everything that is asked and held to be right."""
         content = [
-            {name: value for name, value in asdict(question).items() if value or name not in _LATER}
+            {name: value for name, value in msgspec.to_builtins(question).items() if value or name not in _LATER}
             for question in self.questions
         ]
         for each, question in zip(content, self.questions, strict=True):
