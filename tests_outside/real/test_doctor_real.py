@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import real_models
+from maskbench.models.chat.contact import Contact, contacts
 from real_models import Server
 
 
@@ -32,10 +34,23 @@ def findings(cwd: Path, environ: dict[str, str], *words: str) -> dict[str, dict[
     return {f"{model['part']} {each['what']}": each for model in models for each in model["findings"]}
 
 
+def _lasting(contact: Contact) -> tuple[object, ...]:
+    """What of a record holds from day to day: a seed is honoured or not, by what the server's cache holds."""
+    parameters = {**contact.parameters, "seed": "seed" in contact.parameters}
+    return contact.service, contact.model, contact.server, contact.served, parameters, list(contact.usage)
+
+
 def test_llama_cpp_as_both(llama: Server, tmp_path: Path) -> None:
-    """It takes several samples, a seed and a schema, says what its cache held, and has a verdict in its form."""
+    """It takes several samples, a seed and a schema, says what its cache held, and has a verdict in its form.
+
+    The record of this contact has what the one that comes with maskbench has.
+    """
     limits = ("--max-tokens", "32", "--judge-max-tokens", "200", "--timeout", "600")
-    shown = findings(tmp_path, llama.environ, llama.name, "--judge", llama.name, *limits)
+    record = ("--record", str(tmp_path / "llama-cpp.json"))
+    shown = findings(tmp_path, llama.environ, llama.name, "--judge", llama.name, *limits, *record)
+    made = msgspec.json.decode((tmp_path / "llama-cpp.json").read_bytes(), type=list[Contact])
+    known = [contact for contact in contacts() if contact.service == "llama-cpp"]
+    assert [_lasting(contact) for contact in made] == [_lasting(contact) for contact in known]
     able = ("samples (n)", "context", "system role", "temperature", "usage", "prompt cache")
     assert {shown[f"subject {what}"]["works"] for what in able} == {"yes"}
     assert shown["subject seed"]["works"] in ("yes", "differently")  # its cache changes the last bits of its sums

@@ -10,10 +10,13 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
+from functools import cache
+from importlib import resources
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
+import msgspec
 from msgspec import Meta, Struct
 
 from maskbench.models.chat.services import SERVICES, Endpoint
@@ -209,3 +212,10 @@ def _own_host(endpoint: Endpoint) -> str | None:
     known = SERVICES.get(endpoint.service)
     host = urlsplit(endpoint.base_url).hostname
     return host if known and not known.local and host == urlsplit(known.address).hostname else None
+
+
+@cache
+def contacts() -> tuple[Contact, ...]:
+    """Every record that comes with this version, in the order of their files' names."""
+    files = sorted(resources.files("maskbench.models").joinpath("contacts").iterdir(), key=lambda each: each.name)
+    return tuple(contact for each in files for contact in msgspec.json.decode(each.read_bytes(), type=list[Contact]))
