@@ -51,7 +51,7 @@ def doctor(
         option(
             "FILE",
             "What the service did is written into this file, which may be published: parameters, kinds of content, "
-            "stop reasons, usage, limits; no text, no key, no address of your own.",
+            "stop reasons, usage, limits; no text, no key, no address of your own. See docs/met.md.",
             default="none",
         ),
     ] = None,
@@ -86,8 +86,7 @@ def doctor(
     if dry_run:
         return None
     doctored = examine(settings, planned, environ)
-    if record is not None:
-        write_record(record, [each.contact for each in doctored.models if each.contact])
+    if record is not None and write_record(record, [each.contact for each in doctored.models if each.contact]):
         say(f"The record is in {record}.")
     print_data(doctored, blocks(doctored), json=json)
     raise SystemExit(OK if doctored.passes else TOO_MANY_ERRORS)

@@ -31,6 +31,7 @@ from maskbench.cli.console import (
 from maskbench.cli.option_file import run_file
 from maskbench.cli.options import FULL, GROUPS, DryRun, Like, Shared, flag, option, takes
 from maskbench.errors import UsageError
+from maskbench.runs.first_contact import check_record
 from maskbench.runs.folder import RunFolder, default_name
 from maskbench.runs.options import IN_FILES, JUDGE, LOCAL, OPTIONS
 from maskbench.settings import Settings
@@ -46,7 +47,7 @@ _PRINTED = Group("What is printed", sort_key=10)
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed:
-    """What a run prints."""
+    """What a run prints, and what it writes besides its folder."""
 
     full: Annotated[bool, flag(FULL, group=_PRINTED)] = False
     json: Annotated[
@@ -57,6 +58,16 @@ class Printed:
         ),
     ] = False
     quiet: Annotated[bool, flag("Nothing is printed on stderr but errors.", group=_PRINTED)] = False
+    record: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "What services did in this session is written into this file at its end, without a text, a key, or an "
+            "address of your own. It takes no further request. See docs/met.md.",
+            default="none",
+            group=_PRINTED,
+        ),
+    ] = None
 
 
 class _Preset(TypedDict, total=False):
@@ -153,12 +164,16 @@ def run(
             raise UsageError("--fresh is for a folder that holds a run. Name it with --out.")
         if fresh:
             settings = settings.having(adapter_hash=None, steer_hash=None)
+        if printed.record is not None:
+            check_record(printed.record, (settings.subject.name, *settings.judging.judges))
         folder = out or Path("runs") / default_name(settings, datetime.now().strftime("%Y%m%d-%H%M%S"))
+        if adapters is not None and printed.record is not None:
+            raise UsageError("--record is for one run. Leave --adapters out.")
         if adapters is not None:
             several = _adapters(settings, adapters)
             return _measure_adapters(several, folder, environ, _Manner(fresh, shared, printed.json))
         with _anew(folder, fresh), with_rights(folder, shared):
-            summary = _measure(settings, folder, environ)
+            summary = _measure(settings, folder, environ, record=printed.record)
         _print(summary, folder, printed)
     if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
@@ -191,13 +206,18 @@ def _print(summary: Summary, folder: Path, printed: Printed) -> None:
 
 
 def _measure(
-    settings: Settings, folder: Path, environ: Mapping[str, str], stock: Stock | None = None, go_on: str | None = None
+    settings: Settings,
+    folder: Path,
+    environ: Mapping[str, str],
+    stock: Stock | None = None,
+    go_on: str | None = None,
+    record: Path | None = None,
 ) -> Summary:
     from maskbench.cli.progress import Display
     from maskbench.measurement import measure
 
     run = RunFolder(folder)
-    watcher = Display(stderr(), run.log)
+    watcher = Display(stderr(), run.log, record=record)
     before = run.sessions()
     with interruptible(lambda: go_on or _go_on(folder), lambda: go_on is not None or run.exists):
         summary = measure(settings, folder, environ, watcher, sys.argv, stock=stock)

@@ -21,7 +21,7 @@ from maskbench.models.families import alike
 from maskbench.models.names import Reach, open_judges, open_subject
 from maskbench.models.prices import Tokens, cost
 from maskbench.runs.bill import dollars
-from maskbench.runs.first_contact import endpoints
+from maskbench.runs.first_contact import endpoints, recorded
 from maskbench.runs.meter import known_prices
 from maskbench.scenarios import open_set
 from maskbench.settings import Settings, judge_sampling
@@ -231,7 +231,7 @@ class _Patient:
 
     def _note(self, model: Model) -> None:
         self._about = model.describe()
-        self.contact = next((chat.contact() for chat in endpoints([model])), None)
+        self.contact = next(iter(recorded([model])), None)
         self.requests += getattr(model, "requests", sum(map(len, self._answers.values())))
         lines = [line for line in getattr(model, "warnings", ()) if not any(words in line for words in _IN_FINDINGS)]
         self.notes += [line for line in lines if line not in self.notes]

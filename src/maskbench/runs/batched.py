@@ -205,6 +205,7 @@ class Batched:
     async def _learn(self, first: Pass) -> None:
         """Ask live what is missing of the first scenario of each kind, and remember what that taught of endpoints."""
         await self._live.carry_out(first, self._scouts)
+        self._live.look_now()
         for stage, model in self._chat_models():
             if model.learned.answered:
                 self._journal.remember(f"learned {stage} {model.name}", model.learned.as_dict())

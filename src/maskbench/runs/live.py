@@ -16,6 +16,7 @@ from maskbench.method.folds import Unit
 from maskbench.method.steps import Again, Unread
 from maskbench.runs.desk import Desk, InProgress, Outgoing
 from maskbench.runs.endings import limit_of
+from maskbench.runs.first_contact import FirstContact
 from maskbench.runs.first_of_prefix import Firsts
 from maskbench.runs.meter import Meter
 from maskbench.runs.protocol import Pass
@@ -99,6 +100,7 @@ class Live:
         self._deadline: asyncio.TimerHandle | None = None  # when calls in flight are given up
         self._lost: Counter[str] = Counter()  # calls in a row that found no connection, by model
         self._firsts = Firsts()
+        self._contact = FirstContact(watcher.tell)
         self._entries: dict[Key, _Entry] = {}
         # Twice as many as connections keep every connection busy while some calls wait to be retried; with more a
         # reply would wait for its verdict behind everything that the subject is still to be asked. A model in this
@@ -142,6 +144,12 @@ class Live:
             self._deadline.cancel()
         if self._main:
             self._deadline = asyncio.get_running_loop().call_later(grace, self._main.cancel)
+
+    def look_now(self) -> None:
+        """Look at the first answers of services that were not met, however few, before many requests go out at once."""
+        for model in self._models:
+            if why := self._contact.concluded(model):
+                self.stop(why)
 
     def _spent(self, why: str, option: str) -> None:
         """Stop at a limit of money or tokens: what is under way is paid for, and has its whole time to come home."""
@@ -273,6 +281,7 @@ class Live:
             raise Interrupted(self.stopped)
         stage, model = out.stage, out.model
         price = self._meter.ledger.prices.get(stage, {}).get(model.name) if self._meter else None
+        self._contact.begin(model)
         try:
             async with self._firsts.in_turn(out.ask, price):
                 given = await model.ask(out.ask)
@@ -290,6 +299,8 @@ class Live:
             self._lost[model.name] = self._lost[model.name] + 1 if is_lost else 0
         if self._lost[model.name] >= max(8, self._settings.pace.connections):
             self.stop(f"{model.name}: {self._lost[model.name]} calls in a row found no connection.")
+        if why := self._contact.heard(model, answers):
+            self.stop(why)
         return answers
 
 

@@ -1,0 +1,157 @@
+"""A run on a service that was not met says so, looks at its first ten answers, and stops where most have no text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chat_server import Body, ChatServer
+from flows import Ended, command, letter, number, serving, six_files
+
+KEY = "sk-first-0123456789abcdef"
+UNMET = "openai has not been met by this version; the first ten answers are looked at closely"
+
+
+@pytest.fixture(scope="module")
+def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small set."""
+    return six_files(tmp_path_factory.mktemp("set"), 3)
+
+
+def answers(body: Body) -> Any:
+    """What an able subject and judge say."""
+    shape = body.get("response_format", {}).get("json_schema", {}).get("schema", {}).get("properties", {})
+    if "lower_bound" in shape:
+        return number(10)
+    return letter("A") if "verdict" in shape else "It is so."
+
+
+def elsewhere(body: Body) -> Any:
+    """A subject whose words stand in a field that nobody reads."""
+    reply = answers(body)
+    return {"content": "", "output_text": reply} if isinstance(reply, str) else reply
+
+
+def environ(server: ChatServer, service: str) -> Mapping[str, str]:
+    """The variables that lead to the server under a service's name."""
+    return {f"{service}_BASE_URL": server.base_url, f"{service}_API_KEY": KEY}
+
+
+def run(scenarios: Path, out: Path, *more: str, name: str = "openai", **server: Any) -> tuple[Ended, int]:
+    """How a run of both parts at one service ended, and how many requests it took."""
+    with serving(**{"reply": answers, **server}) as running:
+        words = [f"{name}/m", "--judge", f"{name}/j", "--scenarios", scenarios, "--out", out, "--connections", "2"]
+        service = name.rpartition("/")[2].upper().replace("-", "_")
+        return command("run", *words, *more, env=environ(running, service)), running.requests
+
+
+def test_a_service_that_was_not_met_is_looked_at(scenarios: Path, tmp_path: Path) -> None:
+    """One line stands before the first call, one after the first ten answers of each model, and the run goes on."""
+    ended, _ = run(scenarios, tmp_path / "run", "--json")
+    told = " ".join(ended.err.split())
+    assert told.count(UNMET) == 1
+    assert told.index(UNMET) < told.index("The first 10 answers of openai/m: nothing was odd.")
+    assert "answers of openai/j: nothing was odd." in told
+    assert sum(json.loads(ended.out)["counts"].values()) == 18
+
+
+def test_quiet_is_quiet(scenarios: Path, tmp_path: Path) -> None:
+    """With --quiet nothing is said of it; run.log has it."""
+    ended, _ = run(scenarios, tmp_path / "run", "--quiet")
+    assert ended.err == ""
+    assert UNMET in (tmp_path / "run" / "run.log").read_text("utf-8")
+
+
+def test_a_run_without_texts_stops_before_the_money_is_spent(scenarios: Path, tmp_path: Path) -> None:
+    """After ten answers without a text it stops, says where the text may stand, and goes on without a further look."""
+    ended, requests = run(scenarios, tmp_path / "run", reply=elsewhere)
+    told = " ".join(ended.err.split())
+    assert ended.code == 130
+    assert "had no text (empty 1" in told
+    assert "text may stand in a field that is not read (output_text)" in told
+    assert "`maskbench doctor openai/m` says what to type" in told
+    assert f"maskbench run --out {tmp_path / 'run'}" in told
+    assert requests < 60  # of some 200
+    with serving(reply=answers) as running:
+        again = command("run", "--out", tmp_path / "run", env=environ(running, "OPENAI"))
+    assert again.code == 0
+    assert "answers of openai/m:" not in again.err
+
+
+def test_what_is_odd_is_said_and_does_not_stop(scenarios: Path, tmp_path: Path) -> None:
+    """Texts that were all cut and answers without a count of tokens are named, and the run comes to its end."""
+    cut: Callable[[Body], Any] = lambda body: (  # noqa: E731
+        {"content": "It is", "finish_reason": "length"} if isinstance(answers(body), str) else answers(body)
+    )
+    ended, _ = run(scenarios, tmp_path / "run", reply=cut, usage={})
+    told = " ".join(ended.err.split())
+    assert "answers of openai/m: every text was cut at its limit; no tokens were counted." in told
+    assert "answers of openai/j: no tokens were counted." in told
+    assert ended.code == 0
+
+
+@pytest.mark.parametrize("name", ["llama-cpp", "openai-api/mine"])
+def test_who_was_met_and_who_is_no_service_are_not_looked_at(name: str, scenarios: Path, tmp_path: Path) -> None:
+    """A server that a record tells of, and one of the user's own under a name of theirs, are asked as ever."""
+    ended, _ = run(scenarios, tmp_path / "run", "--limit", "2", name=name)
+    assert ended.code == 0
+    assert "has not been met" not in ended.err
+    assert "nothing was odd" not in ended.err
+
+
+def test_no_batch_is_sent_where_the_first_answers_have_no_text(scenarios: Path, tmp_path: Path) -> None:
+    """The scenarios that are asked live before a batch are looked at, however few their answers are."""
+    ended, requests = run(scenarios, tmp_path / "run", "--batch", "both", reply=elsewhere)
+    told = " ".join(ended.err.split())
+    assert ended.code == 130
+    assert "had no text (empty" in told
+    assert "404" not in told  # this server takes no batch
+    assert requests < 30
+
+
+def test_a_run_records_its_contact_at_no_cost(scenarios: Path, tmp_path: Path) -> None:
+    """With --record a run makes as many requests as without, and leaves a record of each model, stopped or not."""
+    _, without = run(scenarios, tmp_path / "without", "--limit", "3")
+    file = tmp_path / "contact.json"
+    ended, requests = run(scenarios, tmp_path / "run", "--limit", "3", "--record", str(file))
+    assert requests == without
+    assert f"record of what services did is in {file}" in " ".join(ended.err.split())
+    contacts = json.loads(file.read_text("utf-8"))
+    assert [each["model"] for each in contacts] == ["m", "j"]
+    assert sum(sum(each["statuses"].values()) for each in contacts) == requests
+    assert KEY not in file.read_text("utf-8")
+    stopped = tmp_path / "stopped.json"
+    run(scenarios, tmp_path / "stopped", "--record", str(stopped), reply=elsewhere)
+    assert json.loads(stopped.read_text("utf-8"))[0]["unread"]["output_text"] >= 10
+
+
+def test_a_record_that_cannot_be_written_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    """A file that is there, a run without an endpoint, and several runs are refused by name."""
+    (tmp_path / "there.json").write_text("[]")
+    for words, says in (
+        (
+            ("openai/m", "--judge", "openai/j", "--scenarios", "starter", "--record", tmp_path / "there.json"),
+            "it is there",
+        ),
+        (("sim", "--record", tmp_path / "new.json"), "leave --record out"),
+        (
+            (
+                "hf/x",
+                "--adapters",
+                "a*",
+                "--judge",
+                "openai/j",
+                "--scenarios",
+                "starter",
+                "--record",
+                tmp_path / "new.json",
+            ),
+            "for one run",
+        ),
+    ):
+        ended = command("run", *words, env={})
+        assert (ended.code, says in " ".join(ended.err.split())) == (2, True), ended.err
