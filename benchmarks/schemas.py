@@ -19,6 +19,7 @@ from maskbench.interop.transcripts import Transcript
 from maskbench.interventions.dose.record import DoseCurve
 from maskbench.judges.audit_figures import AuditData
 from maskbench.judges.people.against_judge import AgreementData
+from maskbench.models.chat.contact import Contact
 from maskbench.presentation.sections.construct_exam import ConstructExamData
 from maskbench.presentation.sections.exam import ExamData
 from maskbench.results.comparison import ComparisonData
@@ -37,6 +38,7 @@ from maskbench.sweeps.sweep_forecast import SweepForecast
 FOLDER = Path(__file__).parents[1] / "build" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 TYPES: dict[str, type] = {
+    "contact": Contact,
     "run": Record,
     "summary": Summary,
     "row": OutcomeRow,

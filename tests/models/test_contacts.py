@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import msgspec
 import pytest
 
 import met
+import schemas
 from csv_tables import DOCS
 from maskbench.models import contacts as packaged
 from maskbench.models.chat.contact import Contact, contacts, plain_name
@@ -81,6 +83,8 @@ def test_a_record_may_be_published(file: Path) -> None:
     """It is what the command writes, and holds no text, no key, no private host and no path."""
     assert file.suffix == ".json", f"{file.name}: only records lie here."
     assert not list(problems(file.read_bytes())), f"{file.name}: " + " ".join(problems(file.read_bytes()))
+    for record in json.loads(file.read_bytes()):
+        jsonschema.validate(record, json.loads(schemas.schema(Contact)))
 
 
 def test_the_records_come_with_the_package() -> None:
