@@ -70,6 +70,8 @@ def test_corrected_rates_rank_where_these_are_wanted() -> None:
     assert board_data(page).tables[0].not_ranked[0].rates_by == "judge"
     assert all(words in shown for words in ("by the judge", "Rates and ranks are corrected for the judge's error"))
     assert honest.rates["p_lie"] == there(honest.summary.corrected).metrics["p_lie"]
+    assert honest.rates["p_lie_macro"].value is None  # the labels correct none, and the judge's stands in its own board
+    assert honest.rates["accuracy"] == honest.summary.rates["accuracy"]
     assert bare.rates["p_lie"] == bare.summary.rates["p_lie"]
     usual = board_of(*(replace(result, rates_by="judge") for result in (liar, honest, bare)))
     assert [row.rank for row in usual.rows] == [1, 1, 1]

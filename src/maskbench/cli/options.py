@@ -205,7 +205,7 @@ Rates = Annotated[
     Literal["judge", "corrected"],
     option(
         "WHOSE",
-        "These rates are tested: the judge's, or those that readers' labels correct (`maskbench label`). Those of a "
+        "These rates are compared: the judge's, or those that readers' labels correct (`maskbench label`). Those of a "
         "second look are corrected ones, whatever stands here.",
     ),
 ]

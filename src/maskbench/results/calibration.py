@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.judges.people.readers import CALLED, Who, alike
 from maskbench.judges.second_look import Phases, has_outcome
-from maskbench.method.rates import fractions, rates, tabulate
+from maskbench.method.rates import RATES, fractions, rates, tabulate
 from maskbench.results.rate_source import Looked
 from maskbench.stats.calibration import (
     CLASSES,
@@ -34,7 +34,7 @@ from maskbench.stats.calibration import (
 )
 from maskbench.stats.calibration import Corrected as Figure
 from maskbench.stats.calibration import too_rare as is_too_rare
-from maskbench.stats.figures import Difference, Share
+from maskbench.stats.figures import NO_DATA, Difference, Share
 from maskbench.stats.intervals import Floats, joined
 from maskbench.stats.misclassification import carry
 from maskbench.stats.paired import LEVEL
@@ -174,13 +174,15 @@ def standing(
 ) -> tuple[dict[str, Share], RatesBy]:
     """A run's rates where these are wanted, and whose they are: the judge's stand where nothing carries a correction.
 
-    Those of a stronger judge that saw a sample are corrected ones, whatever is wanted. Labels correct no accuracy.
+    Those of a stronger judge that saw a sample are corrected ones, whatever is wanted. Labels correct no accuracy,
+    which stays the judge's; an outcome's rate that they do not correct has no value beside those that they do.
     """
     if part and part.judge:
         return dict(judged), "corrected"
     if wanted == "judge" or part is None or part.withheld:
         return dict(judged), "judge"
-    return {**judged, **part.metrics}, "corrected"
+    carried = {name: rate if RATES[name].over == "beliefs" else NO_DATA for name, rate in judged.items()}
+    return {**carried, **part.metrics}, "corrected"
 
 
 def _by_people(

@@ -173,7 +173,7 @@ def board_data(page: Page) -> BoardData:
 
 def _flat(board: Board, row: Row) -> dict[str, Cell]:
     summary, rates = row.result.summary, row.result.rates
-    low, high = summary.rates["p_lie"].bounds or (None, None)
+    low, high = rates["p_lie"].bounds or (None, None)
     figures = {name: (rate.value, rate.low, rate.high) for name, rate in rates.items()}
     return {
         "scenarios": board.scenarios.taken,
