@@ -18,7 +18,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 DISTRIBUTIONS = ("iniconfig", "packaging", "pip", "pluggy", "Pygments", "pytest")
-LONGEST = 300  # seconds of a command
+LONGEST = 3_600  # seconds of a command
 PORT = "8080"  # that a log shows in the place of the server's
 ENVIRONMENT = """
 LC_ALL=C.UTF-8 TZ=UTC COLUMNS=100 PAGER=cat NO_COLOR=1 PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1
