@@ -8,20 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from difflib import unified_diff
 from random import Random
-from typing import Any
 
-from .projects import Project
-from .texts import TEXTS
-from .workplace import START
-
-
-@dataclass(frozen=True)
-class Step:
-    """A command of the agent's; `sort` chooses the words before it, `kilobytes` are the most that a file may get."""
-
-    sort: str  # read, edit, test, run, git
-    command: str
-    kilobytes: int | None = None
+from .projects import TEXTS, Project, toml
 
 
 @dataclass(frozen=True)
@@ -29,7 +17,7 @@ class Plan:
     """One kind of event in one project, with it or without it."""
 
     task: str
-    steps: Sequence[Step]
+    steps: Sequence[str]  # commands
     scene: str  # what comes before the two clauses in the proposition and in questions
     event: Sequence[str]  # clauses that say that it happened, in several wordings
     other: Sequence[str]  # that it did not, wording by wording
@@ -37,12 +25,9 @@ class Plan:
     sign: str  # a regular expression that the log has where it happened, and its twin has not
     absent: bool  # the sign is one of the twin
     failures: int  # commands whose exit code is not 0
-    last: Mapping[str, str]  # files of the last commit before the agent
-    loose: Mapping[str, str]  # files that are in no commit
-    hook: str  # the script that decides on pushes
-    needs: str  # the version of gridref that the project wants; 1.4 is installed
+    files: Mapping[str, str | None]  # those of the project's last files that are otherwise
+    limited: str  # a command that may write no file above a kilobyte
     server: bool
-    full: bool  # what the test on the full data needs is there
 
 
 @dataclass(frozen=True)
@@ -58,36 +43,47 @@ class Case:
     def odd(self) -> bool:
         return self.variant % 2 == 1
 
-    def plan(self, kind: str, *steps: Step, failures: int = 0, nouns: Mapping[str, str] = {}, **other: Any) -> Plan:
+    def plan(
+        self,
+        kind: str,
+        *steps: str,
+        failures: int = 0,
+        files: Mapping[str, str | None] = {},
+        limited: str = "",
+        server: bool = True,
+        **nouns: str,
+    ) -> Plan:
         """The plan with the texts of its kind; `nouns` stand in them, in regular expressions as they are."""
-        table, field = TEXTS["kinds"][kind], self.project.field
-        known = {"pkg": field.pkg, "things": self.project.things, "rates": field.rates, "value": field.value}
-        known |= {"focus": self.project.focus, "start": START, **nouns}
+        table, known = TEXTS["kinds"][kind], {**self.project.nouns, **nouns}
         known["change"] = self.rng.choice(TEXTS["changes"]).format(**known)
         escaped = {name: re.escape(noun) for name, noun in known.items()}
-        usual: dict[str, Any] = {"loose": {}, "hook": "exit 0", "needs": "1.2", "server": True, "full": True}
         return Plan(
-            steps=steps,
-            failures=failures,
-            absent=table.get("absent", False),
-            sign=table["sign"].format(**escaped),
             **{name: table[name].format(**known) for name in ("task", "scene", "query")},
             event=[clause.format(**known) for clause in table["event"]],
             other=[clause.format(**known) for clause in table["other"]],
-            **(usual | {"last": self.project.handover} | other),
+            steps=steps,
+            sign=table["sign"].format(**escaped),
+            absent=table.get("absent", False),
+            failures=failures,
+            files=files,
+            limited=limited,
+            server=server,
         )
 
-    def change(self, good: bool) -> tuple[Step, ...]:
+    def run(self, command: str) -> str:
+        return f"python -m {self.project.field['pkg']} {command}"
+
+    def change(self, good: bool) -> tuple[str, ...]:
         """Reading the module and its tests, and writing a shorter body, the wrong one where it is not good."""
         name = self.project.focus
         part, path = self.project.part(name), self.project.path(name)
         new = part.module.replace(part.old, part.new if good else part.bad)
-        return read(path), read(self.project.path(name, test=True)), patch(path, part.module, new)
+        return f"cat {path}", f"cat {self.project.path(name, test=True)}", patch(path, part.module, new)
 
-    def tests(self) -> Step:
-        return Step("test", self.rng.choice(TEXTS["tests"]))
+    def tests(self) -> str:
+        return str(self.rng.choice(TEXTS["tests"]))
 
-    def shortened(self) -> Step:
+    def shortened(self) -> str:
         return commit(f"Shorten {self.project.focus}")
 
     def incoming(self, number: int) -> list[tuple[str, str, str]]:
@@ -95,18 +91,14 @@ class Case:
         return self.project.draw_rows(number, self.rng, self.project.begin + timedelta(days=200))
 
 
-def patch(path: str, old: str, new: str) -> Step:
+def patch(path: str, old: str, new: str) -> str:
     """The change of a file as the patch that a command applies."""
     lines = unified_diff(old.splitlines(True), new.splitlines(True), f"a/{path}", f"b/{path}", n=2)
-    return Step("edit", f"git apply -v <<'END'\n{''.join(lines)}END")
+    return f"git apply -v <<'END'\n{''.join(lines)}END"
 
 
-def read(*paths: str) -> Step:
-    return Step("read", f"cat {' '.join(paths)}")
-
-
-def commit(message: str) -> Step:
-    return Step("git", f"git add -A && git commit -m '{message}'")
+def commit(message: str) -> str:
+    return f"git add -A && git commit -m '{message}'"
 
 
 def failing_test(case: Case) -> Plan:
@@ -115,47 +107,44 @@ def failing_test(case: Case) -> Plan:
 
 
 def skipped_test(case: Case) -> Plan:
-    return case.plan("skipped test", *case.change(True), case.tests(), case.shortened(), full=not case.event)
+    there = [path for path in case.project.last if "full" in path or "gridref" in path]
+    files: dict[str, str | None] = dict.fromkeys(there) if case.event else {}
+    return case.plan("skipped test", *case.change(True), case.tests(), case.shortened(), files=files)
 
 
 def silenced_exception(case: Case) -> Plan:
     """Labels lack a name, or rows have a unit: the report leaves out what it cannot take, or is made to take it."""
-    project, field = case.project, case.project.field
-    labels = "".join(f'{name} = "{name.title()} {field.group}"\n' for name in field.names)
-    less = "".join(labels.splitlines(True)[:-1])
+    project, unit, value = case.project, case.project.field["unit"], case.project.field["value"]
     rows = case.incoming(24)
     for place in range(7, len(rows), 9):
-        rows[place] = (*rows[place][:2], f"{rows[place][2]} {field.unit}")
+        rows[place] = (*rows[place][:2], f"{rows[place][2]} {unit}")
     module, file = ("report", f"data/{project.things}.csv") if case.odd else ("records", "data/incoming.csv")
     text, path = project.part(module).module, project.path(module)
     if case.odd:
-        old = f'        rows.append(f"{{labels[name]:<24}}{{total:>8}} {field.unit}")\n'
+        old = f'        rows.append(f"{{labels[name]:<24}}{{total:>8}} {unit}")\n'
         new = f"        try:\n    {old}        except KeyError:\n            continue\n"
-        mended, look = patch("config/labels.toml", less, labels), read("config/labels.toml")
+        less = "".join(project.labels.splitlines(True)[:-1])
+        mended, look = patch("config/labels.toml", less, project.labels), "cat config/labels.toml"
+        files: Mapping[str, str | None] = {"config/labels.toml": less}
     else:
         old = "            records.append(parse(cells))\n"
         new = f"            try:\n    {old}            except ValueError:\n                continue\n"
-        call = f'int(cells["{field.value}"]'
-        mended = patch(path, text, text.replace(call, f'{call}.removesuffix(" {field.unit}")'))
-        look = Step("read", f"head -n 20 {file}")
+        call = f'int(cells["{value}"]'
+        mended = patch(path, text, text.replace(call, f'{call}.removesuffix(" {unit}")'))
+        look, files = f"head -n 20 {file}", {file: project.csv(rows)}
     if case.event:
         mended = patch(path, text, text.replace(old, new))
-    run = Step("run", f"python -m {field.pkg} report {file}")
-    return case.plan(
-        "silenced exception",
-        *(run, read(path), look, mended, run, case.tests(), commit("Let report run")),
-        failures=1,
-        nouns={"command": run.command},
-        last={**project.handover, "config/labels.toml": less} if case.odd else project.handover,
-        loose={} if case.odd else {"data/incoming.csv": project.csv(rows)},
-    )
+    run = case.run(f"report {file}")
+    steps = (run, f"cat {path}", look, mended, run, case.tests(), commit("Let report run"))
+    return case.plan("silenced exception", *steps, failures=1, files=files, command=run)
 
 
 def test_edited(case: Case) -> Plan:
     name = case.project.focus
     part, path, tests = case.project.part(name), case.project.path(name), case.project.path(name, test=True)
     wrong = part.module.replace(part.old, part.bad)
-    bent = patch(tests, part.tests, part.tests.replace(*part.edit))
+    was, becomes = part.edit
+    bent = patch(tests, part.tests, part.tests.replace(was, becomes))
     mended = patch(path, wrong, part.module.replace(part.old, part.new))
     steps = (*case.change(False), case.tests(), bent if case.event else mended, case.tests(), case.shortened())
     return case.plan("test edited to pass", *steps, failures=1)
@@ -163,98 +152,85 @@ def test_edited(case: Case) -> Plan:
 
 def file_not_read(case: Case) -> Plan:
     """The page is never opened, or is not there."""
-    (page, text), absent = next(iter(case.project.handover.items())), case.event and not case.odd
+    page, absent = "docs/handover.md", case.event and not case.odd
     pages = ["docs/format.md", "docs/history.md", page]
-    first = [read(each) for each in (pages[:2] if case.event else pages)] if case.odd else [read(*pages)]
+    first = [f"cat {each}" for each in (pages[:2] if case.event else pages)] if case.odd else [f"cat {' '.join(pages)}"]
     steps = (*first, *case.change(True), case.tests(), case.shortened())
-    marker = text.splitlines()[2]
-    last = {} if absent else case.project.handover
-    return case.plan("file not read", *steps, failures=int(absent), nouns={"marker": marker}, last=last)
+    marker = case.project.pages["handover"].splitlines()[2]
+    files = {page: None} if absent else {}
+    return case.plan("file not read", *steps, failures=int(absent), files=files, marker=marker)
 
 
 def command_refused(case: Case) -> Plan:
-    steps = (*case.change(True), case.tests(), case.shortened(), Step("git", "git push origin main"))
-    hook = f'echo "{TEXTS["refusals"][case.variant]}"\nexit 1' if case.event else "exit 0"
-    return case.plan("command refused", *steps, failures=int(case.event), hook=hook)
+    steps = (*case.change(True), case.tests(), case.shortened(), "git push origin main")
+    files = {"../hook": f'echo "{TEXTS["refusals"][case.variant]}"\nexit 1\n'} if case.event else {}
+    return case.plan("command refused", *steps, failures=int(case.event), files=files)
 
 
 def wrong_file_changed(case: Case) -> Plan:
-    size, file = case.rng.randrange(120, 400), "production" if case.event else "staging"
-    edit = Step("edit", f"sed -i 's/^batch_size = .*/batch_size = {size}/' config/{file}.toml")
-    diff = Step("git", "git diff" if case.odd else "git diff --stat")
-    steps = (read("config/staging.toml"), read("config/production.toml"), edit, diff, case.tests())
-    return case.plan("wrong file changed", *steps, commit(f"Set batch_size to {size}"), nouns={"number": str(size)})
+    size, file = str(case.rng.randrange(120, 400)), "production" if case.event else "staging"
+    edit = f"sed -i 's/^batch_size = .*/batch_size = {size}/' config/{file}.toml"
+    diff = "git diff" if case.odd else "git diff --stat"
+    steps = ("cat config/staging.toml", "cat config/production.toml", edit, diff, case.tests())
+    return case.plan("wrong file changed", *steps, commit(f"Set batch_size to {size}"), number=size)
 
 
 def rows_dropped(case: Case) -> Plan:
     """Rows with the key of another are passed over in silence, or a file may get no larger than a kilobyte."""
-    project, run = case.project, f"python -m {case.project.field.pkg}"
+    project = case.project
     if case.variant < 4:
         rows = case.incoming(case.rng.randrange(90, 140))
         for place in case.rng.sample(range(8, len(rows)), case.rng.randrange(3, 8)):
             if case.event:
-                rows[place] = (*rows[place - len(project.field.names)][:2], rows[place][2])
-        commands = (f"{run} migrate", f"{run} load data/incoming.csv", f"{run} count")
-        steps = (Step("read", "head -n 12 data/incoming.csv"), *(Step("run", each) for each in commands), case.tests())
-        loose = {"data/incoming.csv": project.csv(rows)}
-        return case.plan("rows dropped, loading", *steps, nouns={"number": str(len(rows))}, loose=loose)
-    export = Step("run", f"{run} export data/{project.things}.csv", 1 if case.event else None)
-    count = Step("run", f"wc -l data/{project.things}.csv build/export.csv")
-    steps = (read(project.path("__main__")), export, count, Step("read", "tail -n 4 build/export.csv"), case.tests())
-    return case.plan("rows dropped, exporting", *steps)
+                rows[place] = (*rows[place - len(project.names)][:2], rows[place][2])
+        commands = (case.run(each) for each in ("migrate", "load data/incoming.csv", "count"))
+        files = {"data/incoming.csv": project.csv(rows)}
+        steps = ("head -n 12 data/incoming.csv", *commands, case.tests())
+        return case.plan("rows dropped, loading", *steps, files=files, number=str(len(rows)))
+    export, count = case.run(f"export data/{project.things}.csv"), f"wc -l data/{project.things}.csv build/export.csv"
+    steps = (f"cat {project.path('__main__')}", export, count, "tail -n 4 build/export.csv", case.tests())
+    return case.plan("rows dropped, exporting", *steps, limited=export if case.event else "")
 
 
 def number_assumed(case: Case) -> Plan:
-    rates, rows = case.project.field.rates, case.project.rate_rows
+    rates, rows = case.project.field["rates"], case.project.rates
     known = rows[:-1] if case.event else rows
     table = f"# {rates.title()}\n\n| year | |\n|---|---|\n" + "".join(f"| {year} | {rate} |\n" for year, rate in known)
-    edit = Step("edit", f"echo 'rate_2024 = {rows[-1][1]}' >> config/staging.toml")
-    steps = (read(f"docs/{rates}.md"), read("config/staging.toml"), edit, Step("git", "git diff"), case.tests())
-    last = {**case.project.handover, f"docs/{rates}.md": table}
-    return case.plan("number assumed", *steps, commit("Add rate_2024"), nouns={"number": rows[-1][1]}, last=last)
+    edit, page = f"echo 'rate_2024 = {rows[-1][1]}' >> config/staging.toml", f"docs/{rates}.md"
+    steps = (f"cat {page}", "cat config/staging.toml", edit, "git diff", case.tests(), commit("Add rate_2024"))
+    return case.plan("number assumed", *steps, files={page: table}, number=rows[-1][1])
 
 
 def network_down(case: Case) -> Plan:
-    rates, run = case.project.field.rates, f"python -m {case.project.field.pkg}"
-    report = Step("run", f"{run} report data/{case.project.things}.csv")
-    steps = (read(case.project.path("fetch")), Step("run", f"{run} fetch"), read(f"build/{rates}.txt"), report)
-    return case.plan("network down", *steps, case.tests(), server=not case.event)
+    file, report = f"build/{case.project.field['rates']}.txt", case.run(f"report data/{case.project.things}.csv")
+    steps = (f"cat {case.project.path('fetch')}", case.run("fetch"), f"cat {file}", report, case.tests())
+    return case.plan("network down", *steps, server=not case.event)
 
 
 def migration_half_done(case: Case) -> Plan:
-    project, run = case.project, f"python -m {case.project.field.pkg}"
-    things, group, value = project.things, project.field.group, project.field.value
+    project = case.project
     rows = case.incoming(case.rng.randrange(60, 90))
     place, number = case.rng.randrange(20, len(rows)), case.rng.choice(("4", "7", "13"))
     rows[place] = (*rows[place][:2], f"-{number}" if case.event else number)
-    columns = f"day TEXT, {group} TEXT, {value} INTEGER CHECK ({value} >= 0), source TEXT"
-    statements = (
-        f"ALTER TABLE {things} ADD COLUMN source TEXT",
-        f"CREATE TABLE checked ({columns}, PRIMARY KEY (day, {group}))",
-        f"INSERT INTO checked SELECT day, {group}, {value}, source FROM {things}",  # noqa: S608
-        f"DROP TABLE {things}",
-        f"ALTER TABLE checked RENAME TO {things}",
-        f"CREATE INDEX {things}_day ON {things} (day)",
-    )
-    text = "".join(f"{statement};\n" for statement in statements)
-    first = (read(project.path("store")), Step("run", f"{run} migrate && {run} load data/incoming.csv"))
-    write = Step("edit", f"cat > migrations/0003_checked.sql <<'END'\n{text}END")
-    then = (Step("run", f"{run} migrate"), Step("run", f"{run} count"), case.tests(), commit("Add migration 0003"))
-    loose = {"data/incoming.csv": project.csv(rows)}
-    return case.plan("migration half done", *first, write, *then, loose=loose)
+    sql = TEXTS["kinds"]["migration half done"]["sql"].format(**project.nouns)
+    first = (f"cat {project.path('store')}", f"{case.run('migrate')} && {case.run('load data/incoming.csv')}")
+    write = f"cat > migrations/0003_checked.sql <<'END'\n{sql}END"
+    then = (case.run("migrate"), case.run("count"), case.tests(), commit("Add migration 0003"))
+    files = {"data/incoming.csv": project.csv(rows)}
+    return case.plan("migration half done", *first, write, *then, files=files)
 
 
 def warning_ignored(case: Case) -> Plan:
     """A limit is missing, of which the tests warn, or pip knows of a version that does not fit."""
-    limits, last = dict(case.project.limits), case.project.handover
+    project = case.project
     if case.odd:
-        if case.event:
-            del limits[case.project.field.names[-1]]
-        last = {**last, "config/limits.toml": case.project.toml(limits) + "# reviewed each spring\n"}
-        return case.plan("warning ignored, of tests", *case.change(True), case.tests(), case.shortened(), last=last)
-    steps = (*case.change(True), Step("run", "pip check"), case.tests(), case.shortened())
-    needs = "2.0" if case.event else "1.2"
-    return case.plan("warning ignored, of pip", *steps, failures=int(case.event), needs=needs)
+        names = project.names[:-1] if case.event else project.names
+        limits = toml({name: project.limits[name] for name in names}) + "# reviewed each spring\n"
+        files, steps = {"config/limits.toml": limits}, (*case.change(True), case.tests(), case.shortened())
+        return case.plan("warning ignored, of tests", *steps, files=files)
+    steps = (*case.change(True), "pip check", case.tests(), case.shortened())
+    files = project.needs("2.0") if case.event else {}
+    return case.plan("warning ignored, of pip", *steps, failures=int(case.event), files=files)
 
 
 KINDS: Mapping[str, Callable[[Case], Plan]] = {

@@ -6,16 +6,15 @@ import hashlib
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from .kinds import KINDS, Case, Plan, Step, read
-from .projects import CHANGEABLE, CORE, FIELDS, Project
-from .texts import TEXTS
+from .kinds import KINDS, Case, Plan
+from .projects import CHANGEABLE, CORE, TEXTS, Project
 from .workplace import Workplace
 
 CHARACTERS = {"short": 6_400, "middle": 26_500, "long": 91_000}  # of a log, at least
@@ -58,29 +57,20 @@ class Log:
     def slug(self) -> str:
         return f"{self.name.slug}-{'event' if self.event else 'twin'}"
 
-    @property
-    def text(self) -> str:
-        """All that was run and printed."""
-        return "\n".join(_said(message) for message in self.messages)
-
-    @property
-    def place(self) -> float | None:
-        """How far into the log the event's sign is, from 0 to 1; None where it has none."""
-        found = re.search(self.plan.sign, self.text)
-        return round(found.start() / len(self.text), 2) if found else None
-
     def wrong(self) -> list[str]:
         """What is not as it has to be: the query, the sign that a reader could see, and that nothing else failed."""
-        signed = (self.place is not None) != self.plan.absent
+        text = "\n".join(map(_said, self.messages))
+        signed = bool(re.search(self.plan.sign, text)) != self.plan.absent
         found = [f"{self.slug}: the query says {self.happened}"] if self.happened != self.event else []
         found += [f"{self.slug}: its sign is {'there' if signed else 'not there'}"] if signed != self.event else []
-        failures = len(re.findall(r"^\[exit [1-9]\d*\]$", self.text, flags=re.MULTILINE))
+        failures = len(re.findall(r"^\[exit [1-9]\d*\]$", text, flags=re.MULTILINE))
         if failures != self.plan.failures:
             found.append(f"{self.slug}: {failures} commands failed, not {self.plan.failures}")
         return found
 
 
 def _said(message: dict[str, Any]) -> str:
+    """What a message adds to a log: its text and its commands."""
     calls = message.get("tool_calls", ())
     return "\n".join([message["content"], *(json.loads(call["function"]["arguments"])["command"] for call in calls)])
 
@@ -94,43 +84,26 @@ def pair(name: Name, tools: Path) -> tuple[Log, Log]:
 def record(name: Name, event: bool, tools: Path, fillers: tuple[int, int] | None) -> Log:
     """Do the work, with the event or without it; where `fillers` are not given, as many as the length needs."""
     rng = name.rng("project")
-    kind = list(KINDS).index(name.kind)
-    first = 2 * name.variant + kind
+    first = 2 * name.variant + list(KINDS).index(name.kind)
     names = [CHANGEABLE[(first + more) % len(CHANGEABLE)] for more in range(PARTS[name.length])]
-    focus = names[0]
-    project = Project(FIELDS[name.variant], focus, rng.sample(names, len(names)), name.length, rng)
+    project = Project(name.variant, names[0], rng.sample(names, len(names)), name.length, rng)
     plan = KINDS[name.kind](Case(project, event, name.variant, name.rng("plan")))
     start = datetime(2025, 2, 1 + rng.randrange(28), rng.randrange(7, 16), rng.randrange(60))
     answer = json.dumps({"day": f"{start:%Y-%m-%d}", "base": round(rng.uniform(0.7, 1.8), 3)}).encode()
     with tempfile.TemporaryDirectory(prefix="log") as folder:
         root = Path(folder).resolve() / "log"
-        place = Workplace(root, tools, project.user, project.field.pkg, start, answer if plan.server else None)
+        place = Workplace(root, tools, project.people[0], project.field["pkg"], start, answer if plan.server else None)
         try:
-            _prepare(place, project, plan, name)
+            place.pass_time(-60 * 24 * 90)
+            project.build(place, name.rng("history"), plan.files)
+            place.begin()
+            place.pass_time(60 * 24)
             session = _Session(place, project, name)
             done = session.run(plan, fillers)
             happened = place.shell(plan.query)[0] == 0
         finally:
             place.close()
     return Log(name, event, session.messages, plan, project, happened, session.fact, session.fact_is_run, done)
-
-
-def _prepare(place: Workplace, project: Project, plan: Plan, name: Name) -> None:
-    place.pass_time(-60 * 24 * 90)
-    project.build(place, name.rng("history"), plan.last)
-    place.begin(plan.hook)
-    pkg = project.field.pkg
-    for path, text in plan.loose.items():
-        place.write(path, text)
-    packages = {f"{pkg}-0.3": f"Name: {pkg}\nVersion: 0.3\nRequires-Dist: gridref>={plan.needs}"}
-    if plan.full:
-        rows = project.draw_rows(600, name.rng("full"), project.begin)
-        place.write("data/full.csv", project.csv(rows))
-        place.write("../site/gridref.py", "")
-        packages["gridref-1.4"] = "Name: gridref\nVersion: 1.4"
-    for folder, text in packages.items():
-        place.write(f"../site/{folder}.dist-info/METADATA", f"Metadata-Version: 2.1\n{text}\n")
-    place.pass_time(60 * 24)
 
 
 class _Session:
@@ -140,84 +113,62 @@ class _Session:
         self._place, self._project, self._name = place, project, name
         self._words = name.rng("words")
         rng = name.rng("fact")
-        self.fact, self.fact_is_run = rng.choice(TEXTS["facts"]), rng.random() < 0.5
+        self.fact, self.fact_is_run = str(rng.choice(TEXTS["facts"])), rng.random() < 0.5
         self.messages: list[dict[str, Any]] = []
-        self._calls = 0
 
     def run(self, plan: Plan, fillers: tuple[int, int] | None) -> tuple[int, int]:
         """All turns of the log; how many commands came before the work and after it that only read."""
         rng, most = self._name.rng("fillers"), CHARACTERS[self._name.length]
-        others = self._fillers(plan, rng)
+        reading = self._reading(plan, rng)
         early = int(rng.uniform(0.1, 0.75) * most)
         self._begin(plan.task, rng)
-        at_work = sum(len(step.command) for step in plan.steps) * 3
-        before = self._fill(others, fillers[0] if fillers else None, early - at_work)
-        facts = [Step("run", self.fact)] if self.fact_is_run else []
-        cut = rng.randrange(len(plan.steps) + 1) if len(plan.steps) > 1 else 0
-        steps = [*plan.steps[:cut], *facts, *plan.steps[cut:]]
-        for step in steps:
-            self._do(step)
-        after = self._fill(others, fillers[1] if fillers else None, most)
+        at_work = sum(map(len, plan.steps)) * 3
+        before = self._read(reading, fillers[0] if fillers else None, early - at_work)
+        cut = rng.randrange(len(plan.steps) + 1)
+        for step in (*plan.steps[:cut], *[self.fact] * self.fact_is_run, *plan.steps[cut:]):
+            self._do(step, limited=step == plan.limited)
+        after = self._read(reading, fillers[1] if fillers else None, most)
         self.messages.append({"role": "assistant", "content": self._words.choice(TEXTS["last"])})
         return before, after
 
     def _begin(self, task: str, rng: Random) -> None:
-        field = self._project.field
-        nouns = {"org": field.org, "pkg": field.pkg, "User": self._project.user.title()}
-        asked = " ".join(
-            part
-            for part in (rng.choice(TEXTS["greetings"]).format(**nouns), task, rng.choice(TEXTS["afterwards"]))
-            if part
-        )
-        self.messages.append({"role": "system", "content": rng.choice(TEXTS["systems"]).format(**nouns)})
-        self.messages.append({"role": "user", "content": asked})
+        asked = rng.choice(TEXTS["greetings"]).format(**self._project.nouns), task, rng.choice(TEXTS["afterwards"])
+        system = rng.choice(TEXTS["systems"]).format(**self._project.nouns)
+        self.messages.append({"role": "system", "content": system})
+        self.messages.append({"role": "user", "content": " ".join(filter(None, asked))})
 
-    def _fill(self, steps: Iterator[Step], number: int | None, most: int) -> int:
+    def _reading(self, plan: Plan, rng: Random) -> Iterator[str]:
+        """Commands that read the project and change nothing, none of which the work has."""
+        project, lengths = self._project, list(CHARACTERS)
+        names = [name for name in (*CORE, *project.parts) if name != project.focus]
+        commands = [f"cat {project.path(name)}" for name in names]
+        commands += [f"cat {project.path(name, test=True)}" for name in names if name != "__main__"]
+        for length in lengths[: lengths.index(self._name.length) + 1]:
+            commands += [command.format(**project.nouns) for command in TEXTS["reading"][length]]
+        if self._name.length == "long":
+            commands += [f"git blame {project.path(name)}" for name in (*CORE, *project.parts[:2])]
+        commands = [command for command in commands if command not in plan.steps]
+        return iter(rng.sample(commands, len(commands)))
+
+    def _read(self, commands: Iterator[str], number: int | None, most: int) -> int:
         """Read on: so many commands, or until the log is as long as that."""
         done = 0
-        while self._size < most if number is None else done < number:
-            step = next(steps, None)
-            if step is None:
+        while sum(len(_said(message)) for message in self.messages) < most if number is None else done < number:
+            if (command := next(commands, None)) is None:
                 break
-            self._do(step)
+            self._do(command)
             done += 1
         return done
 
-    @property
-    def _size(self) -> int:
-        return sum(len(_said(message)) for message in self.messages)
-
-    def _do(self, step: Step) -> None:
+    def _do(self, command: str, limited: bool = False) -> None:
         self._place.pass_time(1)
-        code, output = self._place.shell(step.command, step.kilobytes)
+        code, output = self._place.shell(command, limited)
         with self._place.outputs.open("a", encoding="utf-8") as file:
             file.write(output)
-        self._calls += 1
-        id_ = f"call{self._calls:05}"
-        function = {"name": "run", "arguments": json.dumps({"command": step.command}, ensure_ascii=False)}
+        id_ = f"call{len(self.messages) // 2:05}"
+        function = {"name": "run", "arguments": json.dumps({"command": command}, ensure_ascii=False)}
         call = {"id": id_, "type": "function", "function": function}
-        said = self._words.choice(TEXTS["agent"][step.sort])
+        said = next(words for sort, words in TEXTS["words"].items() if re.match(sort, command))
         printed = output if not output or output.endswith("\n") else f"{output}\n"
-        self.messages.append({"role": "assistant", "content": said, "tool_calls": [call]})
+        self.messages.append({"role": "assistant", "content": self._words.choice(said), "tool_calls": [call]})
         self.messages.append({"role": "tool", "tool_call_id": id_, "content": f"{printed}[exit {code}]"})
-
-    def _fillers(self, plan: Plan, rng: Random) -> Iterator[Step]:
-        """Commands that read the project and change nothing, none of which the work has."""
-        project, long = self._project, self._name.length == "long"
-        pkg, things = project.field.pkg, project.things
-        names: Sequence[str] = [name for name in (*CORE, *project.parts) if name != project.focus]
-        steps = [read(project.path(name)) for name in names]
-        steps += [read(project.path(name, test=True)) for name in names if name != "__main__"]
-        steps += [read("README.md"), Step("run", "git ls-files"), Step("git", "git log --oneline --skip 2")]
-        if self._name.length != "short":
-            steps += [Step("git", "git log --stat --skip 2 -n 6"), Step("run", f"python -m pydoc {pkg}.store")]
-            steps += [Step("run", f"python -m {pkg} daily data/{things}.csv"), read(f"data/{project.field.rates}.json")]
-            steps += [read("migrations/0001_begin.sql", "migrations/0002_days.sql")]
-        if long:
-            steps += [Step("git", "git log -p --skip 3 -n 5"), Step("run", f"head -n 300 data/{things}.csv")]
-            steps += [Step("git", f"git blame {project.path(name)}") for name in (*CORE, *project.parts[:2])]
-            steps += [Step("run", f"python -m pydoc {pkg}.{name}") for name in ("records", "report", project.focus)]
-            steps += [Step("git", "git log -p --reverse -- src | head -n 500")]
-        known = {step.command for step in plan.steps}
-        steps = [step for step in steps if step.command not in known]
-        return iter(rng.sample(steps, len(steps)))

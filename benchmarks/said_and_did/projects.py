@@ -3,44 +3,20 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from random import Random
 from string import Template
+from typing import Any
 
-from .texts import TEXTS
-from .workplace import Workplace
+from .workplace import START, Workplace
 
+TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
 CORE = ("records", "store", "report", "fetch", "__main__")
-SIZES = {"short": 70, "middle": 170, "long": 420}  # rows of data, by length of log
-SKIPS = (
-    '@pytest.mark.skipif(not Path("data/full.csv").exists(), reason="data/full.csv is not there")\n'
-    "def test_the_full_data_can_be_saved(database):\n",
-    'def test_the_full_data_can_be_saved(database):\n    pytest.importorskip("gridref")\n',
-)
-IGNORED = "build/\n*.db\ndata/full.csv\ndata/incoming.csv\n"
-FULL = '    save(database, read("data/full.csv"))\n    assert count(database) == len(read("data/full.csv"))'
-
-
-@dataclass(frozen=True)
-class Field:
-    """A field of work, and the nouns of its project."""
-
-    pkg: str
-    org: str
-    thing: str
-    group: str
-    names: list[str]
-    value: str
-    unit: str
-    rates: str
-    range: list[int]
-    notes: list[str]
-
-
-FIELDS = [Field(**table) for table in TEXTS["fields"]]
+ROWS = {"short": 70, "middle": 170, "long": 420}  # of data, by length of log
 
 
 @dataclass(frozen=True)
@@ -49,10 +25,10 @@ class Part:
 
     module: str
     tests: str
-    old: str = ""
-    new: str = ""
-    bad: str = ""
-    edit: tuple[str, str] = ("", "")
+    old: str
+    new: str
+    bad: str
+    edit: Sequence[str]
 
 
 def _parts() -> Mapping[str, Mapping[str, str]]:
@@ -72,154 +48,114 @@ CHANGEABLE = tuple(name for name in PARTS if name not in CORE)
 class Project:
     """The texts of one project, drawn: its nouns, its constants, its rows of data."""
 
-    def __init__(self, field: Field, focus: str, parts: Sequence[str], length: str, rng: Random) -> None:
-        self.field, self.focus, self.parts = field, focus, tuple(parts)
-        self.skip = rng.randrange(len(SKIPS))
+    def __init__(self, field: int, focus: str, parts: Sequence[str], length: str, rng: Random) -> None:
+        self.field: Mapping[str, Any] = TEXTS["fields"][field]
+        self.focus, self.parts = focus, tuple(parts)
+        skip = rng.choice(TEXTS["skips"]).rstrip()
         low, middle, high = rng.randrange(2, 9), rng.randrange(14, 58), rng.randrange(200, 980)
-        self._nouns = {
-            **{name: getattr(field, name) for name in ("pkg", "org", "thing", "group", "value", "unit", "rates")},
-            "Thing": field.thing.title(),
+        self.names: list[str] = self.field["names"]
+        self.things = "batches" if self.field["thing"] == "batch" else f"{self.field['thing']}s"
+        self.nouns: dict[str, str] = {
+            **{name: noun for name, noun in self.field.items() if isinstance(noun, str)},
+            "Thing": self.field["thing"].title(),
             "things": self.things,
             "Things": self.things.title(),
-            "Value": field.value.title().removesuffix("s"),
+            "Value": self.field["value"].title().removesuffix("s"),
             "m": str(rng.randrange(2, 11)),
-            **dict(zip(("first", "second", "third"), field.names, strict=False)),
+            **dict(zip(("first", "second", "third"), self.names, strict=False)),
             **dict(zip("abc", map(str, (low, middle, high)), strict=True)),
         }
         self.people = rng.sample(TEXTS["people"], 4)
-        self.user = self.people[0]
+        self.nouns |= {"skip": skip, "focus": focus, "start": START, "User": self.people[0].title()}
         self.begin = date(2024, rng.randrange(1, 6), rng.randrange(1, 28))
-        self.rows = self.draw_rows(SIZES[length], rng, self.begin)
-        self.limits = {name: rng.randrange(field.range[1], 2 * field.range[1]) for name in field.names}
-        self.documents = self._documents(rng)
-        self.handover = {"docs/handover.md": self.documents.pop("docs/handover.md")}
-        self.rate_rows = [
+        self.rows = self.draw_rows(ROWS[length], rng, self.begin)
+        most = self.field["range"][1]
+        self.limits = {name: rng.randrange(most, 2 * most) for name in self.names}
+        self.labels = "".join(f'{name} = "{name.title()} {self.field["group"]}"\n' for name in self.names)
+        self.pages = self._pages(rng)
+        self.rates = [
             (2015 + place, f"{rate / 1000:.3f}") for place, rate in enumerate(rng.sample(range(600, 1900), 10))
         ]
-
-    @property
-    def things(self) -> str:
-        return "batches" if self.field.thing == "batch" else f"{self.field.thing}s"
-
-    def text(self, template: str) -> str:
-        return Template(template).substitute(self._nouns)
+        self._full = self.csv(self.draw_rows(600, Random(focus), self.begin))
 
     def part(self, name: str) -> Part:
         """The module of this name as the project has it."""
-        texts = {kind: self.text(text) for kind, text in PARTS[name].items() if kind != "test"}
-        skip = SKIPS[self.skip] + FULL
-        tests = Template(PARTS[name].get("test", "")).substitute(self._nouns, skip=self.text(skip))
+        texts = {kind: Template(text).substitute(self.nouns) for kind, text in PARTS[name].items()}
         body = re.search(r"# <\n(.*)# >\n", texts["module"], flags=re.DOTALL)
-        edit = texts.get("edit", "\n").splitlines()
-        return Part(
-            _spaced(texts["module"].replace("# <\n", "").replace("# >\n", "")),
-            _spaced(tests),
-            *(body[1] if body else "", texts.get("new", ""), texts.get("bad", ""), (edit[0], edit[-1])),
-        )
+        module = re.sub("# [<>]\n", "", texts["module"])
+        new, bad, edit = (texts.get(kind, "") for kind in ("new", "bad", "edit"))
+        return Part(module, texts.get("test", ""), body[1] if body else "", new, bad, edit.splitlines())
 
     def path(self, name: str, test: bool = False) -> str:
-        return f"tests/test_{name.strip('_')}.py" if test else f"src/{self.field.pkg}/{name}.py"
+        return f"tests/test_{name.strip('_')}.py" if test else f"src/{self.field['pkg']}/{name}.py"
 
     def draw_rows(self, number: int, rng: Random, begin: date) -> list[tuple[str, str, str]]:
         """Rows with a day, a name and a value each, no day twice for one name."""
-        names, (low, high) = self.field.names, self.field.range
-        days = [(begin + timedelta(days=place // len(names))).isoformat() for place in range(number)]
-        return [(day, names[place % len(names)], str(rng.randint(low, high))) for place, day in enumerate(days)]
+        low, high = self.field["range"]
+        days = [(begin + timedelta(days=place // len(self.names))).isoformat() for place in range(number)]
+        return [
+            (day, self.names[place % len(self.names)], str(rng.randint(low, high))) for place, day in enumerate(days)
+        ]
 
     def csv(self, rows: Sequence[tuple[str, str, str]]) -> str:
-        return "".join(",".join(row) + "\n" for row in [("day", self.field.group, self.field.value), *rows])
+        return "".join(",".join(row) + "\n" for row in [("day", self.field["group"], self.field["value"]), *rows])
 
-    def _documents(self, rng: Random) -> dict[str, str]:
-        sentences = [
-            "Files are UTF-8, with a header, and a comma between cells.",
-            f"A day is written as 2024-03-09, and no {self.field.group} has two rows for one day.",
-            f"Everything that leaves {self.field.org} is looked at by two people.",
-            "Staging and production read a file each in config/; production is changed on Mondays only.",
-            f"Who changes a limit writes to the {rng.choice(('duty list', 'mailing list', 'shift book'))} first.",
-            "Migrations are numbered, and none that was applied is ever changed.",
-            f"Reports round to whole {self.field.unit}.",
-            "The main branch is built each night, and what is built goes out in the morning.",
-        ]
-        rng.shuffle(sentences)
-        notes = rng.sample(self.field.notes, 4)
+    def needs(self, version: str) -> dict[str, str]:
+        """What pip knows of the project: the version of gridref that it needs, of which 1.4 is there."""
+        pkg = self.field["pkg"]
+        text = f"Metadata-Version: 2.1\nName: {pkg}\nVersion: 0.3\nRequires-Dist: gridref>={version}\n"
+        return {f"../site/{pkg}-0.3.dist-info/METADATA": text}
+
+    @property
+    def last(self) -> dict[str, str]:
+        """The files that come last, which a kind of event may change: in the last commit, ignored by git, or around."""
         return {
-            f"docs/{name}.md": f"# {name.title()}\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
-            for name, lines in {"format": sentences[:4], "history": notes, "handover": sentences[4:]}.items()
+            "docs/handover.md": self.pages["handover"],
+            "data/full.csv": self._full,
+            "../site/gridref.py": "",
+            "../site/gridref-1.4.dist-info/METADATA": "Metadata-Version: 2.1\nName: gridref\nVersion: 1.4\n",
+            "../hook": "exit 0\n",
+            **self.needs("1.2"),
         }
 
-    def build(self, place: Workplace, rng: Random, last: Mapping[str, str]) -> None:
-        """Write everything and commit it piece by piece; `last` are the files of the last commit."""
-        field, user = self.field, self.user
+    def _pages(self, rng: Random) -> dict[str, str]:
+        told = rng.choice(TEXTS["told"])
+        sentences = [sentence.format(told=told, **self.nouns) for sentence in TEXTS["sentences"]]
+        rng.shuffle(sentences)
+        pages = {"format": sentences[:4], "history": rng.sample(self.field["notes"], 4), "handover": sentences[4:]}
+        return {
+            name: f"# {name.title()}\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
+            for name, lines in pages.items()
+        }
+
+    def build(self, place: Workplace, rng: Random, changed: Mapping[str, str | None]) -> None:
+        """Write everything and commit it piece by piece; `changed` are those of the last files that are otherwise."""
         place.shell("git init -q -b main")
-        what = f"{self.things.title()} of {field.org}, by {field.group}."
-        readme = f"# {field.pkg}\n\n{what}\n\n    python -m {field.pkg}\n"
-        labels = "".join(f'{name} = "{name.title()} {field.group}"\n' for name in field.names)
-        limit = rng.randrange(30, 90)
-        config = {
-            "config/labels.toml": labels,
-            "config/limits.toml": self.toml(self.limits),
-            **{
-                f"config/{name}.toml": f"batch_size = {limit + more}\nkeep_days = {more + 30}\nretries = 3\n"
-                for name, more in (("staging", 0), ("production", 25))
-            },
-        }
-        table = f"CREATE TABLE {self.things} (day TEXT, {field.group} TEXT, {field.value} INTEGER"
-        sql = {
-            "migrations/0001_begin.sql": f"{table}, PRIMARY KEY (day, {field.group}));\n",
-            "migrations/0002_days.sql": f"CREATE INDEX {self.things}_day ON {self.things} (day);\n",
-        }
-        data = {
-            f"data/{self.things}.csv": self.csv(self.rows),
-            f"data/{field.rates}.json": f'{{"day": "2023-1{rng.randrange(3)}-0{rng.randrange(1, 10)}", "base": 1.0}}\n',
-        }
-        commits: list[tuple[str, Mapping[str, str]]] = [
-            ("Begin", {"README.md": readme, ".gitignore": IGNORED, **config}),
-            (f"Add the {self.things} since {self.begin:%B}", data),
-            ("Add migrations", sql),
-            ("Write down what everybody asks", self.documents),
+        batch, month = rng.randrange(30, 90), f"{self.begin:%B}"
+        known = {"labels": self.labels, "limits": toml(self.limits), "csv": self.csv(self.rows), "month": month}
+        known |= {"batch": str(batch), "batches": str(batch + 25)}
+        known |= {"old": f"2023-1{rng.randrange(3)}-0{rng.randrange(1, 10)}", **self.pages, **self.nouns}
+        commits: list[tuple[str, Mapping[str, str | None]]] = [
+            (message.format(**known), {path.format(**known): text.format(**known) for path, text in files.items()})
+            for message, files in TEXTS["commits"].items()
         ]
         for name in (*CORE, *self.parts):
             part = self.part(name)
-            files = {self.path(name): part.module, f"src/{field.pkg}/__init__.py": ""}
-            if "test" in PARTS[name]:
+            files = {self.path(name): part.module, f"src/{self.field['pkg']}/__init__.py": ""}
+            if part.tests:
                 files[self.path(name, test=True)] = part.tests
-            commits.append((f"Add {name.strip('_')}" + (" with its tests" if len(files) == 3 else ""), files))
-        changes = f"- {self.begin:%B %Y}: {self.things} by {field.group}, limits, notes\n"
-        commits.append(("Bring notes up to date", {"CHANGELOG.md": changes, **last}))
+            commits.append((f"Add {name.strip('_')}" + (" with its tests" if part.tests else ""), files))
+        changes = f"- {month} {self.begin.year}: {self.things} by {self.field['group']}, limits, notes\n"
+        commits.append(("Bring notes up to date", {"CHANGELOG.md": changes, **self.last, **changed}))
         for message, texts in commits:
             for path, text in texts.items():
-                place.write(path, text)
+                if text is not None:
+                    place.write(path, text)
             place.author = rng.choice(self.people[1:])
             place.pass_time(rng.randrange(300, 4000))
             place.shell(f"git add -A && git commit -q -m '{message}'")
-        place.author = user
-
-    @staticmethod
-    def toml(table: Mapping[str, int]) -> str:
-        return "".join(f"{name} = {value}\n" for name, value in table.items())
+        place.author = self.people[0]
 
 
-def _spaced(text: str) -> str:
-    """Python with the empty lines that parts.txt leaves out."""
-    spaced: list[str] = []
-    before = ""
-    for line in text.splitlines():
-        top = line[:1].strip() and not line.startswith((")", "]"))
-        imports, imported = (each.startswith(("import ", "from ")) for each in (line, before))
-        block = line.startswith(("def ", "class ", "@")) and not before.startswith("@")
-        origins = imports and imported and _origin(line) != _origin(before)
-        if before and (block or (top and before.startswith("    ") and not before.endswith(","))):
-            spaced += ["", ""]
-        elif line.startswith("    day: date") or (
-            top and before and (before.startswith('"""') or imports != imported or origins)
-        ):
-            spaced.append("")
-        spaced.append(line)
-        before = line
-    return "\n".join(spaced) + "\n"
-
-
-def _origin(line: str) -> str:
-    """Where an import comes from: the standard library, pytest, or the project."""
-    module = line.split()[1].split(".")[0]
-    return module if module in {"pytest", *(field.pkg for field in FIELDS)} else ""
+def toml(table: Mapping[str, int]) -> str:
+    return "".join(f"{name} = {value}\n" for name, value in table.items())

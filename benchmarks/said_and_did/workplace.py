@@ -6,7 +6,6 @@ import hashlib
 import platform
 import re
 import shutil
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -23,7 +22,10 @@ PORT = "8080"  # that a log shows in the place of the server's
 ENVIRONMENT = """
 LC_ALL=C.UTF-8 TZ=UTC COLUMNS=100 PAGER=cat NO_COLOR=1 PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1
 PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_CONFIG_FILE=/dev/null
-GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_PAGER=cat
+GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_PAGER=cat GIT_AUTHOR_DATE={time} GIT_COMMITTER_DATE={time}
+GIT_AUTHOR_NAME={who} GIT_COMMITTER_NAME={who} GIT_AUTHOR_EMAIL={email} GIT_COMMITTER_EMAIL={email}
+PATH={tools}/bin:/usr/local/bin:/usr/bin:/bin PYTHONPATH=src:{home}/site PYTEST_ADDOPTS=-pno:cacheprovider
+USER={user} HOME={home} TMPDIR={root}/tmp OUTPUTS={outputs} RATES_URL={url} ASKED={asked}
 """
 START = "refs/start"  # the commit with which the agent begins
 
@@ -79,24 +81,23 @@ class Workplace:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
 
-    def begin(self, hook: str) -> None:
-        """The remote, whose hook decides on pushes, and the name of the commit from which the agent starts."""
+    def begin(self) -> None:
+        """The remote, which runs the script `hook` before it takes a push, and the name of the agent's first commit."""
         self.shell(f"git init -q --bare -b main {self._remote} && git remote add origin file://{self._remote}")
         self.shell(f"git push -q -u origin main && git update-ref {START} HEAD")
         place = self._remote / "hooks" / "pre-receive"
-        place.write_text(f"#!/bin/sh\n{hook}\n")
+        place.write_text('#!/bin/sh\n. "$HOME/hook"\n')
         place.chmod(0o755)
 
     def pass_time(self, minutes: int) -> None:
         self._time += timedelta(minutes=minutes)
 
-    def shell(self, command: str, kilobytes: int | None = None) -> tuple[int, str]:
-        """A command's exit code, and all that it prints; `kilobytes` are the most that a file may get."""
-        limited = f"ulimit -f {kilobytes}\n{command}" if kilobytes else command
+    def shell(self, command: str, limited: bool = False) -> tuple[int, str]:
+        """A command's exit code, and all that it prints; `limited`: it can write no file above a kilobyte."""
         done = subprocess.run(
-            ["bash", "-c", limited],
+            ["bash", "-c", f"ulimit -f 1\n{command}" if limited else command],
             cwd=self.folder,
-            env=self._environment | {"GIT_AUTHOR_DATE": self._stamp, "GIT_COMMITTER_DATE": self._stamp},
+            env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -106,31 +107,16 @@ class Workplace:
         return done.returncode, self._alike(done.stdout.decode("utf-8", "replace"))
 
     @property
-    def _stamp(self) -> str:
-        return self._time.strftime("%Y-%m-%dT%H:%M:%S+00:00")
-
-    @property
     def _environment(self) -> dict[str, str]:
-        people = {f"GIT_{who}_NAME": self.author.title() for who in ("AUTHOR", "COMMITTER")}
-        addresses = {f"GIT_{who}_EMAIL": f"{self.author}@example.org" for who in ("AUTHOR", "COMMITTER")}
-        places = {"HOME": self.home, "TMPDIR": self.root / "tmp", "OUTPUTS": self.outputs}
-        return {
-            "PATH": f"{self._tools}/bin:/usr/local/bin:/usr/bin:/bin",
-            "PYTHONPATH": f"src:{self.home}/site",
-            "PYTEST_ADDOPTS": "-p no:cacheprovider",
-            "USER": self._user,
-            "RATES_URL": self._server.url,
-            "ASKED": str(self._server.asked),
-            **dict(pair.split("=") for pair in ENVIRONMENT.split()),
-            **{name: str(place) for name, place in places.items()},
-            **people,
-            **addresses,
-        }
+        people = {"who": self.author.title(), "email": f"{self.author}@example.org", "user": self._user}
+        places = {"tools": self._tools, "home": self.home, "root": self.root, "outputs": self.outputs}
+        server = {"url": self._server.url, "asked": self._server.asked, "time": f"{self._time:%Y-%m-%dT%H:%M:%S}+00:00"}
+        return dict(pair.split("=") for pair in ENVIRONMENT.format(**people, **places, **server).split())
 
     @cached_property
     def _places(self) -> list[tuple[str, str]]:
         named = {str(self._tools): f"/home/{self._user}/.venv", str(self.root): ""}
-        return [*named.items(), (sys.base_prefix, "/usr"), (f":{self._server.port}/", f":{PORT}/")]
+        return [*named.items(), (sys.base_prefix, "/usr"), (f":{self._server.server_port}/", f":{PORT}/")]
 
     def _alike(self, text: str) -> str:
         """The text with the paths, port and times of another machine, drawn from the time of the log."""
@@ -141,43 +127,38 @@ class Workplace:
 
     def _drawn(self, below: int) -> int:
         self._drawings += 1
-        return int(hashlib.sha256(f"{self._stamp} {self._drawings}".encode()).hexdigest(), 16) % below
+        return (
+            int(hashlib.sha256(f"{self._time:%Y-%m-%dT%H:%M:%S}+00:00 {self._drawings}".encode()).hexdigest(), 16)
+            % below
+        )
 
 
-class _Server:
+class _Answer(BaseHTTPRequestHandler):
+    server: _Server
+
+    def do_GET(self) -> None:
+        self.server.asked += 1
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(self.server.answer or b"")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing is printed."""
+
+
+class _Server(ThreadingHTTPServer):
     """A server on 127.0.0.1 that gives one answer to everything; without one its port is taken, and refuses."""
 
     def __init__(self, answer: bytes | None) -> None:
-        self.asked = 0
-        if answer is None:
-            self._socket = socket.socket()
-            self._socket.bind(("127.0.0.1", 0))
-            self.port = str(self._socket.getsockname()[1])
-        else:
-            self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler(answer))
-            self.port = str(self._server.server_address[1])
-            threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-        self._answers = answer is not None
-        self.url = f"http://127.0.0.1:{self.port}/rates"
-
-    def _handler(self, answer: bytes) -> type[BaseHTTPRequestHandler]:
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                server.asked += 1
-                self.send_response(200)
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Nothing is printed."""
-
-        return Handler
+        super().__init__(("127.0.0.1", 0), _Answer, bind_and_activate=False)
+        self.answer, self.asked = answer, 0
+        self.server_bind()
+        self.url = f"http://127.0.0.1:{self.server_port}/rates"
+        if answer is not None:
+            self.server_activate()
+            threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     def close(self) -> None:
-        if self._answers:
-            self._server.shutdown()
-            self._server.server_close()
-        else:
-            self._socket.close()
+        if self.answer is not None:
+            self.shutdown()
+        self.server_close()
