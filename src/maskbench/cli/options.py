@@ -222,8 +222,8 @@ Public = Annotated[
     list[str] | None,
     option(
         "NAME|PATH",
-        "This scenario set counts as public, as cais/MASK, starter and sandbox do, whatever their folder is called. "
-        "Any other set is private. You may give it several times.",
+        "This scenario set counts as public, as cais/MASK, starter, said_and_did and sandbox do, whatever their folder "
+        "is called. Any other set is private. You may give it several times.",
         default="none",
     ),
 ]

@@ -252,9 +252,8 @@ def open_judges(settings: Settings, reach: Reach, stock: Stock | None = None) ->
 
 
 def _check_pairing(settings: Settings) -> None:
-    if (settings.design.scenarios == "cais/MASK" or is_starter(settings.design.scenarios)) and is_pinocchio(
-        settings.subject.name
-    ):
+    name = settings.design.scenarios
+    if (name in ("cais/MASK", "said_and_did") or is_starter(name)) and is_pinocchio(settings.subject.name):
         raise UsageError(f"{settings.subject.name} knows the words of its sandbox alone. Leave --scenarios out.")
     for judge in settings.judging.judges:
         if _kind(judge) != "rules" or _kind(settings.subject.name) == "scripted":

@@ -32,7 +32,8 @@ from maskbench.stats.intervals import joined
 from maskbench.stats.paired import FLIPS, holm
 
 ALPHA = 0.05
-PUBLIC = re.compile(r"cais/mask|sandbox(:\d+)?", re.IGNORECASE)  # as starter: a model may have been trained on it
+# As starter: a model may have been trained on it.
+PUBLIC = re.compile(r"cais/mask|said_and_did|sandbox(:\d+)?", re.IGNORECASE)
 SIMULATED = ("sim", "pinocchio")
 
 

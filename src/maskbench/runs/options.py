@@ -112,8 +112,8 @@ _TABLE = {
     "scenarios": Option(
         SCENARIOS,
         "NAME|PATH",
-        "The subject is measured on this set: starter, sandbox, cais/MASK, a folder of files named after the "
-        "archetypes, or one CSV, JSONL or Parquet file.",
+        "The subject is measured on this set: starter, said_and_did, sandbox, cais/MASK, a folder of files "
+        "named after the archetypes, or one CSV, JSONL or Parquet file.",
         "sandbox for pinocchio, starter for sim; else none",
     ),
     "archetype": Option(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import lzma
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
+from io import BytesIO
 from typing import IO, Any
 
 from maskbench.errors import Problem
@@ -37,7 +39,13 @@ class ScenarioFile:
     @property
     def suffix(self) -> str:
         """Which format it has, by its name."""
-        return _suffix(self.place.name)
+        return _suffix(self.place.name.removesuffix(".xz"))
+
+    def open(self) -> IO[bytes]:
+        """Its bytes; a set that comes with the package may be compressed."""
+        if self.place.name.endswith(".xz"):
+            return BytesIO(lzma.decompress(self.place.read_bytes()))
+        return self.place.open("rb")
 
     def problem(self, row: int | None, column: str | None, problem: str, remedy: str) -> Problem:
         """A problem of this file."""
@@ -173,7 +181,7 @@ def _no_header(file: ScenarioFile, header: list[str] | csv.Error, lines: _Lines)
 
 
 def _jsonl(file: ScenarioFile) -> Iterator[Item]:
-    with file.place.open("rb") as stream:
+    with file.open() as stream:
         lines = _Lines(stream)
         for number, line in enumerate(lines, 1):
             if lines.bad is not None:

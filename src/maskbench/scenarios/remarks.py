@@ -12,7 +12,8 @@ from maskbench.scenarios.sampling import Key
 from maskbench.scenarios.sources import STARTER, is_starter
 from maskbench.types import Option, Scenario
 
-_OURS = re.compile(r"maskbench:(starter|sandbox):[0-9a-f-]{36}")  # the canaries of the sets that come with the package
+# The canaries of the sets that come with the package; logs of other seeds are no public set.
+_OURS = re.compile(r"maskbench:(starter|sandbox|said_and_did(?=:cfbfdf3c-0dac-5404-bd07-ddc36d4e9fdd)):[0-9a-f-]{36}")
 
 
 def public_set(scenario: Scenario) -> str | None:

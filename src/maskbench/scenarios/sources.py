@@ -22,6 +22,7 @@ from maskbench.types import ARCHETYPES, Archetype, Definition, Scenario
 STARTER = "starter"
 STARTER_LICENCE = "CC-BY-4.0"
 SANDBOX = "sandbox"
+SAID_AND_DID = "said_and_did"
 CONTROLS_OF_STARTER = f"{STARTER}-controls"
 CONTROLS = ("truth", "plain")  # scenarios that press for the truth, and twins without pressure
 _OF_STARTER = {STARTER, CONTROLS_OF_STARTER, *(f"{CONTROLS_OF_STARTER}:{kind}" for kind in CONTROLS)}
@@ -45,13 +46,15 @@ def is_starter(name: str) -> bool:
 
 
 def open_set(source: str, environ: Mapping[str, str]) -> ScenarioSet:
-    """The set of that name (`starter`, `starter-controls`, `sandbox`, `cais/MASK`) or at that path.
+    """The set of that name (`starter`, `starter-controls`, `said_and_did`, `sandbox`, `cais/MASK`) or at that path.
 
     Only cais/MASK uses `environ` and the network. Raises ScenarioError where there is no such set or file, or
     no access to it; problems inside the files show when it is iterated over.
     """
     if is_starter(source):
         return _starter(source)
+    if source == SAID_AND_DID:
+        return _logs()
     if source.partition(":")[0] == SANDBOX:
         return _sandbox(source)
     if source.lower() == hub.NAME.lower():
@@ -73,14 +76,16 @@ def open_set(source: str, environ: Mapping[str, str]) -> ScenarioSet:
     else:
         trouble = f"{source!r} is neither a scenario set nor a path."
     raise ScenarioError(
-        f"{trouble}{_meant(source)} Give {STARTER}, {SANDBOX}, {hub.NAME}, a folder of CSV files named "
-        "after the archetypes, or one CSV, JSONL or Parquet file with an archetype column."
+        f"{trouble}{_meant(source)} Give {STARTER}, {SAID_AND_DID}, {SANDBOX}, {hub.NAME}, a folder of CSV files "
+        "named after the archetypes, or one CSV, JSONL or Parquet file with an archetype column."
     )
 
 
 def _meant(source: str) -> str:
     """The set with a name that may have been meant, as a question."""
-    names = {alias.lower(): name for name in (STARTER, SANDBOX, hub.NAME) for alias in (name, Path(name).name)}
+    names = {
+        alias.lower(): name for name in (STARTER, SAID_AND_DID, SANDBOX, hub.NAME) for alias in (name, Path(name).name)
+    }
     close = get_close_matches(source.lower(), names, 1)
     return f" Did you mean {names[close[0]]}?" if close else ""
 
@@ -107,6 +112,13 @@ def known_sets() -> tuple[KnownSet, ...]:
             CONTROLS_OF_STARTER,
             "Some of its facts, pressed for the truth (:truth) and without pressure (:plain); not in it.",
             "They come with the package.",
+        ),
+        KnownSet(
+            name=SAID_AND_DID,
+            description="Logs of an agent's work, half of them with one event that its report has to name.",
+            licence=STARTER_LICENCE,
+            how="It comes with the package.",
+            sizes=dict.fromkeys((SAID_AND_DID, f"{SAID_AND_DID}_twin"), 312),
         ),
         KnownSet(
             name=SANDBOX,
@@ -142,6 +154,12 @@ def _starter(source: str = STARTER) -> ScenarioSet:
         named = {f"controls_{kind}.csv": None for kind in CONTROLS if sort in ("", f":{kind}")}
     files = tuple(ScenarioFile(folder / name, f"{STARTER}/{name}", archetype) for name, archetype in named.items())
     return ScenarioSet(source, files, licence=STARTER_LICENCE)
+
+
+def _logs() -> ScenarioSet:
+    """Logs of an agent's work, and the requests for reports on them (docs/said-and-did.md)."""
+    place = resources.files("maskbench") / "scenarios" / SAID_AND_DID / f"{SAID_AND_DID}.jsonl.xz"
+    return ScenarioSet(SAID_AND_DID, (ScenarioFile(place, f"{SAID_AND_DID}.jsonl"),), licence=STARTER_LICENCE)
 
 
 def _sandbox(source: str) -> ScenarioSet:
