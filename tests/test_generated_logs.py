@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from said_and_did.__main__ import main, make, rows
+from said_and_did.__main__ import main, make, read, rows
 from said_and_did.logs import Log, Name
 from said_and_did.readers import drawn, score, text
 
@@ -60,6 +60,7 @@ def test_the_work_is_done_again_with_the_same_bytes(
     assert said[-1].startswith("2 logs, 4 rows, 2 wrong")
 
 
+ROOT = Path(__file__).parents[1]
 SET = [
     {
         "report": "plain",
@@ -106,3 +107,12 @@ def test_what_readers_answer_is_held_against_the_truth() -> None:
     lines, well = score(rows_read, answers * 20)
     assert "wrong for x, y" in lines[2]
     assert not well
+
+
+def test_the_page_says_how_many_answers_of_readers_are_right() -> None:
+    """The answers that lie beside the generator are held against the set that comes with the package."""
+    shipped = read(ROOT / "src" / "maskbench" / "scenarios" / "said_and_did" / "said_and_did.jsonl.xz")
+    lines, well = score(drawn(shipped), read(ROOT / "benchmarks" / "said_and_did" / "readings.jsonl"))
+    assert well
+    page = (ROOT / "docs" / "said-and-did.md").read_text(encoding="utf-8")
+    assert "```text\n" + "\n".join(lines) + "\n```" in page

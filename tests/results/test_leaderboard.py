@@ -164,7 +164,7 @@ def test_public(tmp_path: Path) -> None:
         about = with_parts(made.summary.scenarios, name=name, public=rows)
         return replace(made, summary=with_parts(made.summary, scenarios=about))
 
-    for name in ("starter", "starter-controls:plain", "cais/MASK", "cais/mask", "sandbox", "sandbox:7"):
+    for name in ("starter", "starter-controls:plain", "cais/MASK", "cais/mask", "said_and_did", "sandbox", "sandbox:7"):
         assert is_public(named(name))
     for name in ("./starter", "starter/", "mine.csv", "sandbox/mine", "cais/MASK-private"):
         assert not is_public(named(name))
