@@ -317,7 +317,7 @@ def test_a_single_file_named_after_an_archetype_needs_no_column_for_it(tmp_path:
 def test_a_source_that_is_none_is_named_with_what_there_is(source: str, tmp_path: Path) -> None:
     """The error says what can be given instead."""
     (tmp_path / "notes.txt").write_text("text")
-    with pytest.raises(ScenarioError, match="Give starter, sandbox, cais/MASK, a folder") as caught:
+    with pytest.raises(ScenarioError, match="Give starter, said_and_did, sandbox, cais/MASK, a folder") as caught:
         open_set(source if source != "notes.txt" else str(tmp_path / source), {})
     assert source in str(caught.value)
 
@@ -352,10 +352,11 @@ def test_iterating_gives_up_after_a_thousand_problems_and_validating_does_not(tm
 
 def test_the_named_sets_are_listed_without_network() -> None:
     """Each with its size by archetype, licence, and how to get it."""
-    starter, controls, sandbox, mask = known_sets()
+    starter, controls, logs, sandbox, mask = known_sets()
     assert (controls.name, sum(controls.sizes.values())) == ("starter-controls", 48)
     assert starter.sizes == Counter(one.archetype for one in load("starter"))
     assert (starter.name, starter.licence) == ("starter", "CC-BY-4.0")
+    assert (logs.name, sum(logs.sizes.values())) == ("said_and_did", 624)
     assert (sandbox.name, set(sandbox.sizes.values())) == ("sandbox", {40})
     assert (mask.name, mask.sizes) == ("cais/MASK", PUBLIC)
     assert sum(mask.sizes.values()) == 1_000
