@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chat_server import Body, Rule, plain, refuse
+from chat_server import Answer, Body, Rule, give, plain, refuse
 from flows import letter, number, serving, typed
 
 KEY = "sk-contact-0123456789abcdef"
@@ -34,7 +34,7 @@ def recorded(
     """The file that a doctor's visit writes, as text and as JSON."""
     file = folder / "contact.json"
     with serving(rules=rules or [], **{"reply": answers, **server}) as running:
-        for service in ("MINE", "OPENAI"):
+        for service in ("MINE", "OPENAI", "ANTHROPIC"):
             monkeypatch.setenv(f"{service}_BASE_URL", running.base_url)
             monkeypatch.setenv(f"{service}_API_KEY", KEY)
         ended = typed("doctor", name, *more, "--record", str(file))
@@ -99,6 +99,20 @@ def test_a_hosted_service_that_was_asked_elsewhere_has_no_host(monkeypatch: pyte
     _, (contact,) = recorded(monkeypatch, tmp_path, "openai/gpt-4o-mini")
     assert contact["service"] == "openai"
     assert "host" not in contact
+
+
+def test_a_record_of_anthropics_interface_has_its_own_fields(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Blocks of content, a system text that is no role, and the reasons of this interface are in the record."""
+    message = {"content": [{"type": "thinking", "thinking": "SECRET"}, {"type": "text", "text": "SECRET"}]}
+    usage = {
+        "usage": {"input_tokens": 9, "cache_creation": {"ephemeral_1h_input_tokens": 0}, "service_tier": "standard"}
+    }
+    answer = give(Answer(content={"type": "message", "model": "m", "stop_reason": "end_turn", **message, **usage}))
+    _, (contact,) = recorded(monkeypatch, tmp_path, "anthropic/m", rules=[answer])
+    taken = ("max_tokens", "system", "temperature")
+    assert contact["parameters"] == dict.fromkeys(taken, "taken")
+    assert contact["content"] == {"content:text": 5, "content:thinking": 5}
+    assert contact["usage"] == {"cache_creation.ephemeral_1h_input_tokens": 5, "input_tokens": 5}
 
 
 def test_a_record_needs_an_endpoint_and_a_new_file(tmp_path: Path) -> None:

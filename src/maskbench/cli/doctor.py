@@ -87,7 +87,7 @@ def doctor(
         return None
     doctored = examine(settings, planned, environ)
     if record is not None and write_record(record, [each.contact for each in doctored.models if each.contact]):
-        say(f"The record is in {record}.")
+        say(f"The record is in {record}. docs/met.md says how to send it.")
     print_data(doctored, blocks(doctored), json=json)
     raise SystemExit(OK if doctored.passes else TOO_MANY_ERRORS)
 

@@ -101,7 +101,7 @@ class Display(RunLog):
         else:
             self._show(", ".join(self._state(time.monotonic())))
         if self._record and write_record(self._record, recorded(self._models)):
-            self.tell(f"The record of what services did is in {self._record}.")
+            self.tell(f"The record of what services did is in {self._record}. docs/met.md says how to send it.")
         super().end()
 
     def _open_live(self) -> None:

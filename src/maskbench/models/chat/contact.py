@@ -82,6 +82,8 @@ class Witness:
             self._read(body, data)
 
     def _read(self, body: Mapping[str, Any], data: Mapping[str, Any]) -> None:
+        if "system" in body:  # where it is no role, as with Anthropic
+            self._count("sent", "system")
         for field in _numbers(data.get("usage")):
             self._count("usage", field)
         samples = list(_samples(data))
@@ -147,8 +149,15 @@ class Witness:
         )
 
     def _parameters(self, learned: Learned) -> dict[str, Taken]:
-        names = ("temperature", "seed", "logprobs", "schema", "system", *self.seen["sent"])
-        taken: dict[str, bool | None] = {name: getattr(learned, name) for name in names}
+        sent = self.seen["sent"]
+        taken: dict[str, bool | None] = {
+            "temperature": learned.temperature,
+            "seed": learned.seed,
+            "logprobs": learned.logprobs,
+            "schema": learned.schema,
+            "system": True if "system" in sent else learned.system,
+            "n": learned.n if "n" in sent else None,
+        }
         if learned.answered:
             taken |= {"max_tokens": learned.limit == "max_tokens", learned.limit: True}
         ignored = self.seen["ignored"]
