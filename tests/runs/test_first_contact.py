@@ -71,7 +71,7 @@ def test_a_run_without_texts_stops_before_the_money_is_spent(scenarios: Path, tm
     ended, requests = run(scenarios, tmp_path / "run", reply=elsewhere)
     told = " ".join(ended.err.split())
     assert ended.code == 130
-    assert "had no text (empty 1" in told
+    assert "gave no text (empty 1" in told
     assert "text may stand in a field that is not read (output_text)" in told
     assert "`maskbench doctor openai/m` says what to type" in told
     assert f"maskbench run --out {tmp_path / 'run'}" in told
@@ -108,7 +108,7 @@ def test_no_batch_is_sent_where_the_first_answers_have_no_text(scenarios: Path, 
     ended, requests = run(scenarios, tmp_path / "run", "--batch", "both", reply=elsewhere)
     told = " ".join(ended.err.split())
     assert ended.code == 130
-    assert "had no text (empty" in told
+    assert "gave no text (empty" in told
     assert "404" not in told  # this server takes no batch
     assert requests < 30
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FIRST = 10  # answers of a model that are looked at
 # Failures of what a service did answer; others passed, or have an error of their own.
-_ANSWERED = frozenset(("empty", "unclosed_reasoning", "truncated", "filtered", "malformed_response", "too_large"))
+_ANSWERED = frozenset(("empty", "unclosed_reasoning", "truncated", "filtered", "malformed_response"))
 
 
 def endpoints(models: Iterable[Model]) -> Iterator[ChatModel]:
@@ -83,8 +83,7 @@ class FirstContact:
             return None
         by_inspect = "" if chat.endpoint.local else f" Or ask it by way of Inspect: inspect/{chat.name}."
         return (
-            f"{line} It is stopped before more is spent: `maskbench doctor {chat.name}` says what to type."
-            f"{by_inspect} The line below goes on all the same."
+            f"{line} It is stopped before more is spent: `maskbench doctor {chat.name}` says what to type.{by_inspect}"
         )
 
 
@@ -102,7 +101,7 @@ def _odd(answers: Sequence[Reply | Failure], unread: Counter[str]) -> Iterator[s
     causes = Counter(each.cause for each in answers if isinstance(each, Failure))
     if causes:
         named = ", ".join(f"{cause} {count}" for cause, count in causes.most_common())
-        yield f"{causes.total()} had no text ({named})"
+        yield f"{causes.total()} gave no text ({named})"
     if unread:
         yield f"text may stand in a field that is not read ({', '.join(sorted(unread))})"
     replies = [each for each in answers if isinstance(each, Reply)]
