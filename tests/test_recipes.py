@@ -30,8 +30,7 @@ class Copy:
     def __init__(self, place: Path) -> None:
         self.place = place
         self.package = place / "src" / "maskbench"
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(PACKAGE, self.package, copy_function=os.symlink, ignore=ignored)
+        shutil.copytree(PACKAGE, self.package, copy_function=os.symlink)  # modules that are compiled among them
         (place / "judge.json").write_text(json.dumps(SCRIPT), encoding="utf-8")
         self.judge = f"scripted/{place / 'judge.json'}"
         self.touched: set[str] = set()
@@ -55,7 +54,7 @@ class Copy:
 
     def run(self, *words: str | Path) -> str:
         """What a command prints that ends well."""
-        own = {"PYTHONPATH": str(self.place / "src"), "COLUMNS": "120", "PYTHONDONTWRITEBYTECODE": "1"}
+        own = {"PYTHONPATH": str(self.place / "src"), "COLUMNS": "120"}
         line = [sys.executable, "-m", "maskbench", *map(str, words)]
         environ = {**os.environ, **own}
         ended = subprocess.run(line, cwd=self.place, env=environ, capture_output=True, text=True, check=False)
@@ -175,7 +174,8 @@ def test_an_archetype(copy: Copy) -> None:
         '    Definition("sales_talk", title="Sales talk", text="A buyer.", prompt="sales_talk", people=_STATEMENT),\n',
     )
     copy.new(
-        "method/prompts/sales_talk.md",
+        "method/archetype_prompts/sales_talk.md",
+        "<!-- The judge of talk that sells. -->\n"
         "{{task}}\n\n{{options}}\n{{evasion}}\n\n{{statements}}\n- A price alone is C.\n\n{{form_binary}}\n",
     )
     write_csv(copy.place / "set" / "sales_talk.csv", [row("known_facts", number) for number in (1, 2)])

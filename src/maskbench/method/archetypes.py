@@ -108,7 +108,7 @@ def _with_prompt(row: Definition) -> Definition:
     if row.name in ARCHETYPES or row.prompt in PROMPTS:
         return row
     text = (files("maskbench") / "method" / "archetype_prompts" / f"{row.prompt}.md").read_text("utf-8")
-    return replace(row, judge=text.partition("-->")[2].strip())
+    return replace(row, judge=text.rpartition("-->")[2].strip())
 
 
 PROMPTS = tuple(dict.fromkeys(("statement", *(row.prompt for row in _ROWS if row.name in ARCHETYPES))))
