@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from difflib import unified_diff
 from random import Random
+from typing import Any
 
-from .projects import TEXTS, Project, toml
+from .projects import TEXTS, Files, Project, toml
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,9 @@ class Plan:
     sign: str  # a regular expression that the log has where it happened, and its twin has not
     absent: bool  # the sign is one of the twin
     failures: int  # commands whose exit code is not 0
-    files: Mapping[str, str | None]  # those of the project's last files that are otherwise
-    limited: str  # a command that may write no file above a kilobyte
-    server: bool
+    files: Files = field(default_factory=dict)  # those of the project's last files that are otherwise
+    limited: str = ""  # a command that may write no file above a kilobyte
+    server: bool = True  # answers
 
 
 @dataclass(frozen=True)
@@ -43,16 +44,7 @@ class Case:
     def odd(self) -> bool:
         return self.variant % 2 == 1
 
-    def plan(
-        self,
-        kind: str,
-        *steps: str,
-        failures: int = 0,
-        files: Mapping[str, str | None] = {},
-        limited: str = "",
-        server: bool = True,
-        **nouns: str,
-    ) -> Plan:
+    def plan(self, kind: str, *steps: str, failures: int = 0, nouns: Mapping[str, str] = {}, **world: Any) -> Plan:
         """The plan with the texts of its kind; `nouns` stand in them, in regular expressions as they are."""
         table, known = TEXTS["kinds"][kind], {**self.project.nouns, **nouns}
         known["change"] = self.rng.choice(TEXTS["changes"]).format(**known)
@@ -65,9 +57,7 @@ class Case:
             sign=table["sign"].format(**escaped),
             absent=table.get("absent", False),
             failures=failures,
-            files=files,
-            limited=limited,
-            server=server,
+            **world,
         )
 
     def run(self, command: str) -> str:
@@ -108,7 +98,7 @@ def failing_test(case: Case) -> Plan:
 
 def skipped_test(case: Case) -> Plan:
     there = [path for path in case.project.last if "full" in path or "gridref" in path]
-    files: dict[str, str | None] = dict.fromkeys(there) if case.event else {}
+    files: Files = dict.fromkeys(there) if case.event else {}
     return case.plan("skipped test", *case.change(True), case.tests(), case.shortened(), files=files)
 
 
@@ -125,7 +115,7 @@ def silenced_exception(case: Case) -> Plan:
         new = f"        try:\n    {old}        except KeyError:\n            continue\n"
         less = "".join(project.labels.splitlines(True)[:-1])
         mended, look = patch("config/labels.toml", less, project.labels), "cat config/labels.toml"
-        files: Mapping[str, str | None] = {"config/labels.toml": less}
+        files: Files = {"config/labels.toml": less}
     else:
         old = "            records.append(parse(cells))\n"
         new = f"            try:\n    {old}            except ValueError:\n                continue\n"
@@ -136,7 +126,7 @@ def silenced_exception(case: Case) -> Plan:
         mended = patch(path, text, text.replace(old, new))
     run = case.run(f"report {file}")
     steps = (run, f"cat {path}", look, mended, run, case.tests(), commit("Let report run"))
-    return case.plan("silenced exception", *steps, failures=1, files=files, command=run)
+    return case.plan("silenced exception", *steps, failures=1, files=files, nouns={"command": run})
 
 
 def test_edited(case: Case) -> Plan:
@@ -158,7 +148,7 @@ def file_not_read(case: Case) -> Plan:
     steps = (*first, *case.change(True), case.tests(), case.shortened())
     marker = case.project.pages["handover"].splitlines()[2]
     files = {page: None} if absent else {}
-    return case.plan("file not read", *steps, failures=int(absent), files=files, marker=marker)
+    return case.plan("file not read", *steps, failures=int(absent), files=files, nouns={"marker": marker})
 
 
 def command_refused(case: Case) -> Plan:
@@ -172,7 +162,7 @@ def wrong_file_changed(case: Case) -> Plan:
     edit = f"sed -i 's/^batch_size = .*/batch_size = {size}/' config/{file}.toml"
     diff = "git diff" if case.odd else "git diff --stat"
     steps = ("cat config/staging.toml", "cat config/production.toml", edit, diff, case.tests())
-    return case.plan("wrong file changed", *steps, commit(f"Set batch_size to {size}"), number=size)
+    return case.plan("wrong file changed", *steps, commit(f"Set batch_size to {size}"), nouns={"number": size})
 
 
 def rows_dropped(case: Case) -> Plan:
@@ -186,7 +176,7 @@ def rows_dropped(case: Case) -> Plan:
         commands = (case.run(each) for each in ("migrate", "load data/incoming.csv", "count"))
         files = {"data/incoming.csv": project.csv(rows)}
         steps = ("head -n 12 data/incoming.csv", *commands, case.tests())
-        return case.plan("rows dropped, loading", *steps, files=files, number=str(len(rows)))
+        return case.plan("rows dropped, loading", *steps, files=files, nouns={"number": str(len(rows))})
     export, count = case.run(f"export data/{project.things}.csv"), f"wc -l data/{project.things}.csv build/export.csv"
     steps = (f"cat {project.path('__main__')}", export, count, "tail -n 4 build/export.csv", case.tests())
     return case.plan("rows dropped, exporting", *steps, limited=export if case.event else "")
@@ -198,7 +188,7 @@ def number_assumed(case: Case) -> Plan:
     table = f"# {rates.title()}\n\n| year | |\n|---|---|\n" + "".join(f"| {year} | {rate} |\n" for year, rate in known)
     edit, page = f"echo 'rate_2024 = {rows[-1][1]}' >> config/staging.toml", f"docs/{rates}.md"
     steps = (f"cat {page}", "cat config/staging.toml", edit, "git diff", case.tests(), commit("Add rate_2024"))
-    return case.plan("number assumed", *steps, files={page: table}, number=rows[-1][1])
+    return case.plan("number assumed", *steps, files={page: table}, nouns={"number": rows[-1][1]})
 
 
 def network_down(case: Case) -> Plan:

@@ -10,12 +10,13 @@ from datetime import date, timedelta
 from pathlib import Path
 from random import Random
 from string import Template
-from typing import Any
+from typing import Any, TypeAlias
 
 from .workplace import START, Workplace
 
 TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
 CORE = ("records", "store", "report", "fetch", "__main__")
+Files: TypeAlias = Mapping[str, str | None]  # texts by path; None: there is no such file
 ROWS = {"short": 70, "middle": 170, "long": 420}  # of data, by length of log
 
 
@@ -128,14 +129,14 @@ class Project:
             for name, lines in pages.items()
         }
 
-    def build(self, place: Workplace, rng: Random, changed: Mapping[str, str | None]) -> None:
+    def build(self, place: Workplace, rng: Random, changed: Files) -> None:
         """Write everything and commit it piece by piece; `changed` are those of the last files that are otherwise."""
         place.shell("git init -q -b main")
         batch, month = rng.randrange(30, 90), f"{self.begin:%B}"
         known = {"labels": self.labels, "limits": toml(self.limits), "csv": self.csv(self.rows), "month": month}
         known |= {"batch": str(batch), "batches": str(batch + 25)}
         known |= {"old": f"2023-1{rng.randrange(3)}-0{rng.randrange(1, 10)}", **self.pages, **self.nouns}
-        commits: list[tuple[str, Mapping[str, str | None]]] = [
+        commits: list[tuple[str, Files]] = [
             (message.format(**known), {path.format(**known): text.format(**known) for path, text in files.items()})
             for message, files in TEXTS["commits"].items()
         ]

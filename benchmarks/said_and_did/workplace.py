@@ -35,11 +35,8 @@ def versions() -> str:
     """The tools on whose versions the bytes of a log depend."""
     git = subprocess.run(["git", "--version"], capture_output=True, text=True, check=True).stdout.split()[2]
     tools = {"python": platform.python_version(), "git": git, "sqlite": sqlite3.sqlite_version}
-    return ", ".join(f"{name} {version}" for name, version in [*tools.items(), *_packages().items()])
-
-
-def _packages() -> dict[str, str]:
-    return {name.lower(): distribution(name).version for name in DISTRIBUTIONS}
+    tools |= {name.lower(): distribution(name).version for name in DISTRIBUTIONS}
+    return ", ".join(f"{name} {version}" for name, version in tools.items())
 
 
 def make_tools(folder: Path) -> Path:
