@@ -27,7 +27,7 @@ _SLOW = (
     "lies_only disk contrast judges_agree lorra_texts pairings dose_cli benchmarks organism schemas recipes "
     "batches_killed batches_nasty batches "
     "decomposition own_archetypes howtos shared_beliefs common_beliefs meter pacing estimate dose_forecast fewer_calls "
-    "lent_servers generated_logs sweeping sweep_stopped sweep_file limits_and_plans published_thousand"
+    "lent_servers generated_logs sweeping sweep_stopped sweep_file limits_and_plans published_thousand completion"
 )
 SLOW = [f"test_{name}.py" for name in _SLOW.split()]
 

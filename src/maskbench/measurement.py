@@ -21,8 +21,9 @@ from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_program
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
-from maskbench.runs.begin import check_not_imported, prepare, wanted
+from maskbench.runs.begin import prepare, wanted
 from maskbench.runs.bill import prices_kept
+from maskbench.runs.completion import begin_completion, check_completion, is_import, settings_to_go_on
 from maskbench.runs.disk import network_kind
 from maskbench.runs.executor import Executor, Make, executor, executor_for, measuring
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
@@ -108,7 +109,7 @@ def _begun(settings: Settings | str | PathLike[str], out: str | PathLike[str] | 
             f"{settings} are no settings. Give measure(Settings.of(...), folder), or a folder alone to go on "
             "with its run."
         )
-    stored = RunFolder(Path(settings)).settings()
+    stored = settings_to_go_on(RunFolder(Path(settings)))
     check_typed(stored, (), Path(settings))
     return stored, Path(settings)
 
@@ -139,19 +140,26 @@ def _measure(
     folder = RunFolder(out)
     if restored := folder.restore():
         watcher.tell(restored)
-    check_not_imported(folder)
-    if not folder.exists and not models:
+    if folder.exists:
+        folder.check_texts("nobody can be asked here")
+    if imported := is_import(folder):
+        check_completion(folder, settings, prompts)
+    if not models and (not folder.exists or (imported and not folder.read().later)):
         check_program(settings)
         check_models(settings, addressed(environ, settings))  # a wrong name or a missing key leaves no folder behind
     brought = [model.name for model in models or ()]
     known_prices(settings, environ, brought, kept=prices_kept(folder))  # what it refuses leaves no folder, either
     check_source(folder, settings, prompts, environ)
-    wants = wanted(folder, settings, environ, watcher)
+    wants = None if imported else wanted(folder, settings, environ, watcher)
     with folder.writing():
         make = executor_for(folder.path, settings)  # what it refuses leaves the run as it is
         if kind := network_kind(folder.path):
             watcher.tell(f"{folder.path} is on a network file system ({kind}), which is slower than a disk.")
-        store = prepare(folder, settings, prompts, wants, watcher)
+        store = (
+            begin_completion(folder, settings, prompts)
+            if imported
+            else prepare(folder, settings, prompts, wants, watcher)
+        )
         try:
             take_over(folder, store, settings, prompts)
             asked = passes_of(settings, store, prompts)
@@ -207,9 +215,11 @@ def _ask(
             return executor(settings, store, passes, asked.judges, watcher, gate, make=make)
         return measuring(settings, store, asked.subject, asked.judges, prompts, watcher, gate, make=make)
 
+    whose = record.later or record
+
     def note(described: Mapping[str, About]) -> None:
-        record.models = Models(**with_answers(described, store))
+        whose.models = Models(**with_answers(described, store))
         folder.write(RECORD, record)
 
-    book = Book(asdict(record.models), record.sessions, note)
+    book = Book(asdict(whose.models), record.sessions, note)
     asking.carry_out(book, opened, flow, expected(store, passes))

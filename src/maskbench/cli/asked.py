@@ -12,13 +12,14 @@ from maskbench.cli.console import command
 from maskbench.cli.options import Like
 from maskbench.errors import UsageError
 from maskbench.method.construct import asked_for
+from maskbench.method.forms import form_of
 from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical
-from maskbench.runs.begin import check_not_imported
+from maskbench.runs.completion import check_said, check_subject, settings_to_go_on
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.options import OPTIONS
 from maskbench.runs.stored_programs import check_typed
 from maskbench.runs.system_prompts import system_prompt
-from maskbench.settings import Settings
+from maskbench.settings import Settings, judge_sampling
 
 EMBEDDED = "pinocchio"  # the subject that needs no key, network or file
 
@@ -74,13 +75,41 @@ def resumed(out: Path, given: Mapping[str, Any]) -> Settings:
     if not RunFolder(out).exists:
         begin = command("run", EMBEDDED, "--out", out)
         raise UsageError(f"{out} holds no run to go on with. To begin one, name a model, as in `{begin}`.")
-    check_not_imported(RunFolder(out))
-    before = RunFolder(out).settings()
+    before = settings_to_go_on(RunFolder(out))
     if "judge" in given and before.judging.numeric_judge == before.judging.judge:  # one judge for all stays one
         given = {"numeric_judge": given["judge"], **given}
     settings = with_given(before, given)
     check_typed(settings, given, out)
     return settings
+
+
+def completed(out: Path, model: str, as_subject: str | None, given: Mapping[str, Any]) -> Settings:
+    """The settings by which an imported run goes on: its own, with this subject and what its source does not say."""
+    from maskbench.models.names import check_name
+
+    folder = RunFolder(out)
+    folder.check_texts("nobody can be asked here")
+    check_name(model)
+    check_subject(folder, model, as_subject)
+    check_said(folder, given)
+    record = folder.read()
+    before = (record.later or record).settings.having(subject=model)
+    if "judge" in given:
+        check_name(given["judge"])
+        before = before.having(judge=given["judge"], numeric_judge=given["judge"])
+    return judged_as(before, given)
+
+
+def judged_as(settings: Settings, given: Mapping[str, Any]) -> Settings:
+    """These settings with the given options put in; another style or sampling of the judge brings its own numbers."""
+    style = given.get("judge_style", form_of(settings.judging).style.name)
+    protocol = given.get("judge_sampling", settings.judging.protocol)
+    start = settings.judging.sampling if protocol == settings.judging.protocol else judge_sampling(protocol, style)
+    if style != form_of(settings.judging).style.name:
+        start = replace(start, max_tokens=judge_sampling(protocol, style).max_tokens)
+    packaged = str(given.get("judge_prompts")) == "packaged"
+    changed = with_given(settings.having(judge_sampling=start), given)
+    return changed.having(judge_prompts=None) if packaged else changed
 
 
 def with_given(settings: Settings, given: Mapping[str, Any]) -> Settings:

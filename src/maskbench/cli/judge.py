@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from cyclopts import Group
 
-from maskbench.cli.asked import check_no_subject, with_given
+from maskbench.cli.asked import check_no_subject, judged_as
 from maskbench.cli.audit import KNOWN, ask_again, check_no_audit
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
@@ -30,12 +30,11 @@ from maskbench.cli.statement_questions import ask_construct
 from maskbench.errors import UsageError
 from maskbench.judges.audit_kinds import KINDS
 from maskbench.method.asks import VERDICTS
-from maskbench.method.forms import form_of
 from maskbench.plain import plain
 from maskbench.runs.folder import SUMMARY, RunFolder
 from maskbench.runs.record import judged_settings
 from maskbench.runs.stored_programs import check_typed, typed_again
-from maskbench.settings import Budget, Settings, judge_sampling
+from maskbench.settings import Budget, Settings
 
 if TYPE_CHECKING:
     from maskbench.judges.second_look import Look
@@ -121,6 +120,13 @@ def judge(
         ),
     ] = None,
     list_: Annotated[bool, flag("The run's verdict sets are listed, and nothing is judged.", name="--list")] = False,
+    read_again: Annotated[
+        bool,
+        flag(
+            "What the judge of an imported run wrote, and its source could not read, is read again by our reader: a "
+            "verdict set, by --name or read-again, without a call."
+        ),
+    ] = False,
     second: Annotated[
         str | None,
         option(
@@ -163,6 +169,10 @@ def judge(
     check_no_audit(given)
     if list_:
         return _list(folder)
+    if read_again:
+        if judge is not None or second is not None or dry_run or given:
+            raise UsageError("--read-again asks nobody. Leave every option out but --name, --rules, --full and --json.")
+        return _read_again(folder, name, rules, full=full, json=json)
     if judge is not None and second is not None:
         raise UsageError("--judge judges everything and --second a part of it. Give one of them.")
     if second is None:
@@ -191,6 +201,27 @@ def judge(
     if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
     return None
+
+
+def _read_again(folder: RunFolder, name: str | None, rules: str | None, *, full: bool, json: bool) -> None:
+    """Have our reader read what the source of an import could not, and print what the run comes to by that."""
+    from maskbench.judges.read_again import NAME, read_again
+    from maskbench.results.scored import result
+
+    kept_in = name or NAME
+    found = read_again(folder, kept_in)
+    summary, by = result(folder, rules, kept_in), ("--verdicts", kept_in)
+    if json:
+        print_json(summary.as_dict())
+    else:
+        print_summary(summary, more=None if full else command("score", folder.path, *by, "--full"))
+    say(
+        f"Of {found.read + found.unread:,} verdicts that could not be read {found.read:,} are read now; no model was "
+        f"asked. They are in {folder.path} as {kept_in}, with all others. To score by them: "
+        f"{command('score', folder.path, *by)}"
+    )
+    if summary.withheld:
+        raise SystemExit(TOO_MANY_ERRORS)
 
 
 def _in_batches(settings: Settings) -> tuple[str, ...]:
@@ -223,11 +254,11 @@ def _chosen(
     settings = folder.settings()
     otherwise = given.get("with_reasoning") or given.get("judge_numbers") == "apart"
     if judge is None and otherwise and name not in sets:  # by the judges that the run has
-        settings = _with(replace(settings, budget=Budget()), given)
+        settings = judged_as(replace(settings, budget=Budget()), given)
         return name or default_name(settings), settings, None
     if judge is not None:
         check_name(judge)
-        settings = _with(
+        settings = judged_as(
             settings.having(judge=judge, numeric_judge=judge, budget=Budget(), batch=None, serve_judge=None), given
         )
         parts = {part: given[f"second_{part}"] for part in ("share", "seed") if f"second_{part}" in given}
@@ -238,21 +269,7 @@ def _chosen(
         known = f" What goes on by --name alone: {', '.join(sets)}." if sets else ""
         raise UsageError(f"Which judge? Name one, as in `{example}`.{known}")
     before = judged_settings(settings, sets[name]).having(budget=Budget(), batch=None)  # the run's is for its own judge
-    return name, _with(before, given), sets[name].second or None
-
-
-def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
-    """These settings with the given options put in."""
-    style, protocol = (
-        given.get("judge_style", form_of(settings.judging).style.name),
-        given.get("judge_sampling", settings.judging.protocol),
-    )
-    start = settings.judging.sampling if protocol == settings.judging.protocol else judge_sampling(protocol, style)
-    if style != form_of(settings.judging).style.name:
-        start = replace(start, max_tokens=judge_sampling(protocol, style).max_tokens)
-    packaged = str(given.get("judge_prompts")) == "packaged"
-    changed = with_given(settings.having(judge_sampling=start), given)
-    return changed.having(judge_prompts=None) if packaged else changed
+    return name, judged_as(before, given), sets[name].second or None
 
 
 def _judge(

@@ -50,6 +50,7 @@ from maskbench.runs.record import (
     WithoutTexts,
 )
 from maskbench.runs.samples import Samples
+from maskbench.runs.source import ImportedFrom
 from maskbench.runs.store import ON_LOST, ORDER, SHARED, Store
 from maskbench.scenarios import Key, hub
 from maskbench.scenarios.remarks import public_set
@@ -188,7 +189,7 @@ def _record(run: OpenRun, commitments: Commitments, *, exchanged: bool) -> Recor
         ),
         sessions=[],
         verdict_sets={each: _judged(judged) for each, judged in record.verdict_sets.items()},
-        imported=record.imported and structs.replace(record.imported, files=[], notes=[]),
+        imported=record.imported and _imported(record.imported),
         without_texts=WithoutTexts(
             texts=len(commitments.digests),
             root=commitments.root if commitments.digests else None,
@@ -222,6 +223,14 @@ def _prompts(used: PromptsUsed) -> PromptsUsed:
     return PromptsUsed(
         name=without_folders(used.name), version=used.version, hash=used.hash if is_packaged else _NO_HASH
     )
+
+
+def _imported(source: ImportedFrom) -> ImportedFrom:
+    """Where an imported run is from, without names of files, and what was asked for later."""
+    later = source.later and structs.replace(
+        source.later, subject=without_folders(source.later.subject), judge=without_folders(source.later.judge)
+    )
+    return structs.replace(source, files=[], notes=[], later=later)
 
 
 def _model(about: About) -> dict[str, Any]:

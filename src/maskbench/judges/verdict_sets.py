@@ -34,6 +34,7 @@ from maskbench.method.outline import shape
 from maskbench.method.rules import RuleSet, as_in_the_log, named
 from maskbench.models.families import alike
 from maskbench.plain import common_form
+from maskbench.runs.completion import asked_later
 from maskbench.runs.drawn_part import PART
 from maskbench.runs.endings import LastEnd, last_end, resuming
 from maskbench.runs.folder import RunFolder, under_way
@@ -44,7 +45,7 @@ from maskbench.runs.store import ON_LOST, PORT_TASK, Store
 from maskbench.scenarios import public_of
 from maskbench.scenarios.row_labels import row_label
 from maskbench.settings import Settings, check_error_rate
-from maskbench.types import Archetype, Cause, Failure, Item, Judgement, Scenario, Scored, Stage
+from maskbench.types import Archetype, Cause, Failure, Item, Judgement, Reply, Scenario, Scored, Stage
 
 MAJORITY = "majority"
 MOST = 15  # verdict sets in an ensemble
@@ -225,10 +226,17 @@ class VerdictSet:
         return as_in_the_log(rules, told) if isinstance(told, dict) else rules
 
     def with_lost(self, samples: Samples, items: Items) -> Items:
-        """The items of a scenario with the verdicts that an import has on lost replies; another set has none."""
+        """The items of a scenario with the verdicts that an import has on lost replies; another set has none.
+
+        A reply that came later has its own verdict.
+        """
         if self.name != VERDICTS or not self.settings.design.imported:
             return items
-        lost = samples.judgements(ON_LOST)
+        lost = {
+            place: given
+            for place, given in samples.judgements(ON_LOST).items()
+            if not (isinstance(items[place].reply, Reply) and isinstance(items[place].judgement, Judgement))
+        }
         return {**items, **{place: replace(items[place], judgement=given) for place, given in lost.items()}}
 
     def read(self, rules: RuleSet, *beside: str) -> Iterator[Done]:
@@ -480,6 +488,9 @@ class OpenRun:
             self.record.settings = self.record.settings.having(max_error_rate=max_error_rate)
         self.settings = self.record.settings
         self.store = store or folder.store()
+        if self.record.imported and self.record.later:
+            later = asked_later(self.record, self.store)
+            self.record.imported = structs.replace(self.record.imported, later=later)
         self._sets: dict[str, VerdictSet] = {}
         self.is_part = part is not None and part != RunPart()
         try:

@@ -134,7 +134,9 @@ def _measured(arm: ScoredRun) -> dict[str, object]:
 def sources(arm: ScoredRun) -> list[str]:
     """Where a run is imported from, in a sentence; none for one that was measured."""
     source = arm.record.imported
-    return [f"{arm.path} is {source.words}."] if source else []
+    if source is None:
+        return []
+    return [f"{arm.path} is {source.words}.{f' {source.later.words}' if source.later else ''}"]
 
 
 def _imported(arm: ScoredRun) -> dict[str, object]:

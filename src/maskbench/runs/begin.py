@@ -11,7 +11,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import Literal, NamedTuple
 
-from maskbench.errors import RunMismatch, RunUnreadable, ScenarioError, UsageError
+from maskbench.errors import RunUnreadable, ScenarioError, UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms.prompts import Prompts
 from maskbench.models.names import Elsewhere
@@ -29,7 +29,6 @@ from maskbench.runs.record import (
     TakenScenarios,
     now,
 )
-from maskbench.runs.source import judge_line
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key, Remarks, SetHash, draw, limit, open_set
@@ -286,17 +285,6 @@ def new_record(
         ),
         sessions=[],
     )
-
-
-def check_not_imported(folder: RunFolder) -> None:
-    """Raise RunMismatch where a run that was imported would be asked further."""
-    if folder.exists:
-        folder.check_texts("nobody can be asked here")
-    if folder.exists and (source := folder.read().imported):
-        raise RunMismatch(
-            f"{folder.path} is {source.words}: its subject answered elsewhere, and is not asked here. To have the "
-            f"replies judged, `{judge_line(folder.path)}`. To measure a model, give another --out."
-        )
 
 
 def allow_files(connections: int, watcher: Watcher) -> None:

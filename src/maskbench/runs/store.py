@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import orjson
 
@@ -24,6 +24,7 @@ from maskbench.plain import storable
 from maskbench.runs.disk import check_file, create, network_kind
 from maskbench.runs.fitting import MOVING, misfit, writer
 from maskbench.runs.samples import REPLY, VERDICT, Samples, damaged, decoding, is_neutral, judgement_of
+from maskbench.runs.source import Counted
 from maskbench.scenarios import Key, leaders, pack, unpack
 from maskbench.scenarios.own_archetypes import wrong_archetype
 from maskbench.scenarios.row_labels import with_asked
@@ -456,6 +457,12 @@ class Store:
         """Say that the verdict under `key` is the one on the sample that the judge's `ask` is about."""
         self._put(_PUT_JUDGED, (verdict_set, *ask.scenario.key, ask.elicitation, ask.runs[0], key))
 
+    def words(self, verdict_set: str) -> dict[tuple[str, str, int, int], tuple[bytes, str]]:
+        """What the judge wrote for each sample of a set, with the verdict's key, by scenario, elicitation and run."""
+        query = """SELECT j.archetype, j.task_id, j.elicitation, j.run, v.key, v.raw FROM judged j
+            JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key WHERE j.verdict_set = ?"""
+        return {tuple(place): (key, raw or "") for *place, key, raw in self._rows(query, (verdict_set,))}
+
     def verdict_sets(self) -> list[str]:
         """The names of the verdict sets over these replies, in order; answers to other questions are none."""
         query = "SELECT DISTINCT verdict_set FROM judged WHERE verdict_set NOT LIKE '~%' ORDER BY 1"
@@ -621,6 +628,16 @@ class Store:
                 "subject": {name: int(value or 0) for name, value in zip(names, subject, strict=True)},
                 "judge": {name: int(value or 0) for name, value in zip(names, judge, strict=True)},
             }
+
+    def asked_here(self, what: Literal["replies", "verdicts"]) -> Counted:
+        """How many of the replies, or of the run's own verdicts, sessions asked for, and not an import."""
+        rows = {
+            "replies": "replies AS a WHERE a.text IS NOT NULL",
+            "verdicts": f"""judged j JOIN verdicts a ON a.verdict_set = j.verdict_set AND a.key = j.key
+                WHERE j.verdict_set = '{VERDICTS}' AND a.verdict IS NOT NULL""",
+        }[what]
+        ((here, every),) = self._rows(f"SELECT count(a.session), count(*) FROM {rows}")
+        return Counted(here, every)
 
     # Writing
 

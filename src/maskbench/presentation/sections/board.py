@@ -117,7 +117,9 @@ def notes(board: Board) -> Iterator[str]:
     yield from board.sharing
     for row in board.rows:
         if text := where_from(row.result.summary):
-            yield one_line(f"{row.name} is {text}: its subject was not asked here.")
+            source = row.result.summary.imported
+            asked = source.later.words if source and source.later else "its subject was not asked here."
+            yield one_line(f"{row.name} is {text}: {asked}")
 
 
 def comparisons(board: Board) -> str:
