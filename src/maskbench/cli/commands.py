@@ -143,7 +143,7 @@ def _app(name: str, about: str) -> App:
 
 def add(app: App, command: Callable[..., None], group: Group | None = None, *, in_full: bool = False) -> None:
     """Put a command into an app; its docstring is its help."""
-    name = command.__name__.rstrip("_")
+    name = command.__name__.rstrip("_").replace("_", "-")
     words = f"{NAME} {name}" if app.name[0] == NAME else f"{NAME} {app.name[0]} {name}"
     short = _SHORT.get(command.__name__)
     grouped: dict[str, Any] = {} if group is None else {"group": group}
