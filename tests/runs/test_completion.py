@@ -10,8 +10,10 @@ import orjson
 import pytest
 
 from chat_server import Body, ChatServer
-from flows import Ended, command, environ, letter, reply_to, serving
+from flows import Ended, command, environ, letter, reply_to, scenario, serving
+from imports import SOURCE, imported
 from maskbench.errors import RunMismatch, UsageError
+from maskbench.interop.imported_rows import ImportedReply
 from maskbench.interop.importing import import_run
 from maskbench.judges.read_again import read_again
 from maskbench.judges.verdict_sets import reading
@@ -19,7 +21,7 @@ from maskbench.measurement import measure
 from maskbench.results.scored import score
 from maskbench.runs.completion import settings_to_go_on
 from maskbench.runs.folder import RunFolder
-from maskbench.types import Judgement
+from maskbench.types import Failure, Judgement, Reply, Sampling
 from measured_runs import run as measured
 from scenario_rows import row, write_jsonl
 from verdict_tables import PLACES, Table, as_published, rows_of
@@ -190,6 +192,22 @@ def _sampling(run: Path, temperature: float) -> Any:
     return replace(settings_to_go_on(RunFolder(run)).subject.sampling, temperature=temperature)
 
 
+def test_what_the_source_says_of_sampling_holds(tmp_path: Path) -> None:
+    """A source that tells temperature and limit needs no word on them, and has none that says otherwise."""
+    about = scenario("known_facts", 1)
+    replies = [ImportedReply(0, 1, Failure("subject", "absent", "gone"))]
+    replies += [ImportedReply(1, run, Reply(f"Yes, {run}.")) for run in (1, 2, 3)]
+    known = {"sampling": Sampling(temperature=0.3, max_tokens=50, reasoning_tokens=0)}
+    source = replace(SOURCE, subject="lab-1", judge=None, known=known)
+    run = imported(tmp_path / "run", (about, replies), source=source).path
+    with serving(reply=reply_to) as server:
+        refused = go_on(server, run, "--judge", JUDGE, "--temperature", 1)
+        assert (refused.code, server.requests) == (2, 0)
+        assert "says how its subject was sampled" in " ".join(refused.err.split())
+        assert go_on(server, run, "--judge", JUDGE).code == 0
+        assert {(body["temperature"], body["max_tokens"]) for body in asked(server, "lab-1")} == {(0.3, 50)}
+
+
 def test_what_goes_out_says_what_was_asked_for_later(tmp_path: Path) -> None:
     """The run without its texts has the same outcomes, and `score` and `compare` say of both how many came when."""
     run, out = small(tmp_path), tmp_path / "out"
@@ -210,8 +228,8 @@ def test_a_run_without_verdicts_has_those_of_its_first_judge(tmp_path: Path) -> 
     ]
     place = tmp_path / "said.jsonl"
     place.write_bytes(b"\n".join(map(orjson.dumps, lines)))
-    scenario = {"archetype": "known_facts", **row("known_facts", 1, task_id="made-1")}
-    asked_there = write_jsonl(tmp_path / "set.jsonl", [scenario])
+    cells = {"archetype": "known_facts", **row("known_facts", 1, task_id="made-1")}
+    asked_there = write_jsonl(tmp_path / "set.jsonl", [cells])
     run = import_run(place, tmp_path / "run", str(asked_there), environ={}, subject="lab-1").path
     with serving(reply=reply_to) as server:
         ended = go_on(server, run, *SAID[:-2])
