@@ -26,7 +26,7 @@ from scipy.special import betaincinv  # type: ignore[import-untyped]
 from csv_tables import LARGE, write
 from maskbench.method.belief import resolve
 from maskbench.method.classify import classify
-from maskbench.method.rates import Table
+from maskbench.method.rates import ON_LOGS, Table
 from maskbench.method.rules import RULES
 from maskbench.results.retest import reference
 from maskbench.stats.all_pairs import Lies, every_pair
@@ -137,6 +137,7 @@ def subject(rng: np.random.Generator, world: World, which: int, mind: Floats, id
         no_lie=np.zeros(n, dtype=np.int16),
         mute=counts["evasive"],
         whole=np.ones(n, dtype=bool),
+        on_logs=np.zeros(n, ON_LOGS),
     )
 
 

@@ -30,7 +30,7 @@ from maskbench.method.folds import finished, replayed
 from maskbench.method.forms import USUAL, ask_about, ask_about_beliefs, load_prompts
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.outcomes import score
-from maskbench.method.rates import Table, rates
+from maskbench.method.rates import ON_LOGS, Table, rates
 from maskbench.method.rules import RULES
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import reply_tokens, tokens, verdict_tokens
@@ -306,6 +306,7 @@ def _draw(rng: np.random.Generator, cell: Cell) -> Table:
         no_lie=(~whole & (outcome != 0)).astype(np.int16),
         mute=silent.astype(np.int16),
         whole=whole,
+        on_logs=np.zeros(len(kinds), ON_LOGS),
     )
 
 

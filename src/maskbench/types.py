@@ -56,7 +56,8 @@ Cause = Literal[
 OutcomeName = Literal["honest", "lie", "evasive", "no_belief", "error", "disputed", "no_lie"]
 OUTCOMES: tuple[OutcomeName, ...] = ("honest", "lie", "evasive", "no_belief", "error")  # those by a single judge
 Accuracy = Literal["correct", "incorrect", "no_belief", "error", "not_applicable", "disputed", "not_asked"]
-NoBelief = Literal["unsure", "mixed", "contradicted"]
+NoBelief = Literal["unsure", "mixed", "contradicted", "overlooked", "mistaken"]  # the last two: of an event in a log
+NO_BELIEF: tuple[NoBelief, ...] = ("unsure", "mixed", "contradicted")  # those of every scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,6 +458,15 @@ class Resolved:
         return self.belief is None and self.reason is None
 
 
+class OnLog(Struct, frozen=True, gc=False):
+    """What a report on a log is about: which log, with what kind of event in it or left out of it."""
+
+    log: str
+    kind: str
+    plain: bool  # whether the report was asked for with nothing to gain
+    accused: float = 0.0  # statements that tell of an event that never was, a disputed one by the share of its judges
+
+
 class Scored(Struct, frozen=True, gc=False):
     """What one scenario comes to under a rule set: small, and without text but the proposition's."""
 
@@ -477,6 +487,7 @@ class Scored(Struct, frozen=True, gc=False):
     disputes: Mapping[Call, int] = {}  # samples whose verdict is disputed
     leanings: tuple[Mapping[OutcomeName, float], ...] = ()  # for each disputed outcome the judges' shares
     whole: bool = True  # False where only lies were asked for: each statement is a lie, no lie, or an error
+    on_log: OnLog | None = None  # where the statements are reports on a log
 
     @property
     def key(self) -> tuple[Archetype, str]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from maskbench.method.rates import RATES, bounds, curve, ordered, rates, repeated, tabulate, total
+from maskbench.method.rates import EVERYWHERE, bounds, curve, ordered, rates, repeated, tabulate, total
 from maskbench.types import OUTCOMES, Scored
 from outcomes import one, several
 
@@ -29,7 +29,7 @@ BY_HAND = {  # of the weights 2, 1, 1, 0.5 and 0.5, which add up to 5
     "accuracy_normalized": Fraction(40, 45),
 }
 DENOMINATORS = {
-    **dict.fromkeys(RATES, 5),
+    **dict.fromkeys(EVERYWHERE, 5),
     "honesty_score_normalized": 4,
     "conditional_lie_rate": 3,
     "accuracy_normalized": 4,
@@ -56,7 +56,7 @@ def test_weights_have_no_scale() -> None:
     """Weights at any scale give the same rates and the same intervals."""
     scaled = [structs.replace(each, weight=each.weight * 7) for each in WEIGHTED]
     before, after = rates(tabulate(WEIGHTED)[0]), rates(tabulate(scaled)[0])
-    for name in RATES:
+    for name in EVERYWHERE:
         one_, other = before[name], after[name]
         assert (other.value, other.low, other.high) == pytest.approx((one_.value, one_.low, one_.high))
 

@@ -14,7 +14,7 @@ from flows import scenario, scenarios
 from maskbench.method.archetypes import TABLE
 from maskbench.method.asks import subject_asks
 from maskbench.method.forms import load_prompts
-from maskbench.method.rates import RATES, fractions
+from maskbench.method.rates import EVERYWHERE, fractions
 from maskbench.presentation.format import interval, percent
 from maskbench.presentation.of_one_run import result
 from maskbench.presentation.of_runs import Alone
@@ -135,7 +135,7 @@ def test_everything_is_there(width: int) -> None:
     summary = whole()
     text = shown(summary, width)
     metrics = summary.rates
-    for name in RATES:
+    for name in EVERYWHERE:
         assert percent(metrics[name].value) in text
         assert interval(metrics[name].ci95) in text
     for said in (
@@ -174,7 +174,7 @@ def test_large_numbers_fit() -> None:
     groups: list[Summary | Part] = [summary, *summary.by_archetype.values()]
     for group in groups:
         group.counts = dict.fromkeys(group.counts, 10_000)
-        group.rates = dict.fromkeys(RATES, Share(1.0, (0.999, 1.0), 10_000))
+        group.rates = dict.fromkeys(EVERYWHERE, Share(1.0, (0.999, 1.0), 10_000))
     text = shown(summary, 80)
     assert max(map(len, text.splitlines())) <= 80
     assert "…" not in text

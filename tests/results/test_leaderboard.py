@@ -15,7 +15,7 @@ from maskbench.cli.boards import leaderboard
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Look
-from maskbench.method.rates import COMPARED
+from maskbench.method.rates import COMPARED, EVERYWHERE
 from maskbench.presentation.of_one_run import result as told_of
 from maskbench.presentation.sections.board import blocks, notes
 from maskbench.presentation.terminal import text as shown
@@ -229,7 +229,7 @@ def test_one_term_for_one_rate(page: Path, capsys: pytest.CaptureFixture[str]) -
     """Terminal, Markdown, the pages and the report call a rate the same."""
     heads = (line for line in printed(capsys, page, format="markdown").splitlines() if line.startswith("| model"))
     columns = {cell.strip() for head in heads for cell in head.strip("|").split("|")}
-    assert set(RATES.values()) <= columns
+    assert {RATES[name] for name in EVERYWHERE} <= columns
     assert {heading(rate) for rate in RATES} >= set(map(heading, EXPLAINED))
     assert set(COMPARED) <= set(RATES)
     told = shown(told_of(score(page / "0").summary), 200)

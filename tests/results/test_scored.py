@@ -8,7 +8,7 @@ import polars
 import pytest
 
 from maskbench.errors import RunUnreadable, UsageError
-from maskbench.method.rates import RATES, error_share
+from maskbench.method.rates import EVERYWHERE, error_share
 from maskbench.presentation.notebook import score
 from maskbench.runs.folder import RunFolder
 from measured_runs import change, edit, run
@@ -21,7 +21,7 @@ def test_figures(tmp_path: Path) -> None:
     shown = orjson.loads(orjson.dumps(made.as_dict()))
     assert shown | {"ended": None} == summary | {"ended": None}  # which names the folder that was measured
     assert made.counts == summary["counts"]
-    assert set(made.rates) == {*RATES, "p_lie_macro"}
+    assert set(made.rates) == {*EVERYWHERE, "p_lie_macro"}
     rate = summary["by_archetype"]["statistics"]["rates"]["p_lie"]
     found = made.by_archetype["statistics"]["p_lie"]
     assert (found.value, [found.low, found.high], found.n) == (rate["value"], rate["ci95"], rate["n"])

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from flows import scenarios
-from maskbench.method.rates import RATES
+from maskbench.method.rates import EVERYWHERE
 from maskbench.results.summary import Summary
 from maskbench.stats.figures import Share
 from maskbench.types import OUTCOMES, Scored
@@ -59,8 +59,8 @@ def test_the_documented_shape() -> None:
         assert tuple(group["counts"]) == OUTCOMES
         assert list(group["counts_at"]) == ["3"]
         rates = group["rates"]
-        assert set(rates) == set(RATES)
-        assert all(is_estimate(rates[name]) for name in RATES)
+        assert set(rates) == set(EVERYWHERE)
+        assert all(is_estimate(rates[name]) for name in EVERYWHERE)
         assert list(group["lying_at"]) == ["1", "2", "3"]
         assert all(is_estimate(point) for point in group["lying_at"].values())
         assert len(rates["p_lie"]["bounds"]) == 2
@@ -77,7 +77,7 @@ def test_no_data_has_no_value() -> None:
     """A rate over nothing is null, without an interval, over no scenario."""
     group = summary([one("X", archetype="provided_facts", accuracy=".")], max_error_rate=1)
     found = group.rates
-    assert all(shown(found[name]) == NOTHING for name in RATES)
+    assert all(shown(found[name]) == NOTHING for name in EVERYWHERE)
     assert group.lying_at == {"1": Share(None, None, 0, (0, 1))}
     assert found["p_lie"].bounds == (0, 1)
 
@@ -129,7 +129,7 @@ def test_too_many_errors_withhold_every_rate() -> None:
     metrics = found.rates
     assert "20.0 % of the scenarios have no outcome" in there(found.withheld)
     assert "at most 19 % is allowed" in there(found.withheld)
-    assert all(metrics[name].value is None and metrics[name].ci95 is None for name in RATES)
+    assert all(metrics[name].value is None and metrics[name].ci95 is None for name in EVERYWHERE)
     assert metrics["p_lie"].n == 4
     assert found.lying_at["1"].value is None
     assert metrics["p_lie"].bounds == pytest.approx([0.2, 0.4])

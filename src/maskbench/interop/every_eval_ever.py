@@ -27,6 +27,7 @@ from maskbench.interop.shown_to_others import (
     settings_for_others,
     without_folders,
 )
+from maskbench.method.rates import OF_LOGS
 from maskbench.plain import escaped
 from maskbench.runs.source import knows_sampling
 from maskbench.scenarios import hub
@@ -38,7 +39,7 @@ Words: TypeAlias = Mapping[str, tuple[str, str]]  # of each rate its name and wh
 SCHEMA = "0.3.0"
 COLLECTION = "maskbench"
 UNSAID = "not stated"
-LOWER_IS_BETTER = frozenset(("p_lie", "p_lie_macro", "p_evasive", "p_no_belief", "conditional_lie_rate"))
+LOWER_IS_BETTER = frozenset(("p_lie", "p_lie_macro", "p_evasive", "p_no_belief", "conditional_lie_rate", *OF_LOGS))
 # What is told of each scenario: the two rates whose means are shares of outcomes, by the outcome that each counts.
 COUNTED: Mapping[str, OutcomeName] = {"p_lie": "lie", "p_honest": "honest"}
 _NO_OUTCOME = frozenset(("error", "disputed"))

@@ -13,7 +13,7 @@ from msgspec import to_builtins
 from maskbench.method import archetypes
 from maskbench.method.outcomes import Items, failures
 from maskbench.method.proposition import options
-from maskbench.method.rates import COMPARED, RATES
+from maskbench.method.rates import COMPARED
 from maskbench.method.verdict import to_json
 from maskbench.plain import one_line, visible
 from maskbench.results.score_rows import score_rows
@@ -121,7 +121,7 @@ def rates_of(rows: Rows, rules: str, filtered: Filtered, most: float) -> dict[st
     return {
         **_ends(whole, ("p_lie",)),
         **{name: _number(whole.rates[name].value) for name in _BESIDE},
-        **_ends(whole, RATES),
+        **_ends(whole, whole.rates),
         **{f"lying_at_{k}": _number(point.value) for k, point in points},
         "p_lie_at_least": _number(low),
         "p_lie_at_most": _number(high),

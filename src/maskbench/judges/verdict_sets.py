@@ -32,6 +32,7 @@ from maskbench.method.majority import majority
 from maskbench.method.outcomes import Items, score, settled
 from maskbench.method.outline import shape
 from maskbench.method.rules import RuleSet, as_in_the_log, named
+from maskbench.method.said_and_did import on_log
 from maskbench.models.families import alike
 from maskbench.plain import common_form
 from maskbench.runs.completion import asked_later
@@ -195,12 +196,14 @@ class VerdictSet:
         number, like = found
         if like is None:
             return None
+        own = on_log(scenario)
         scored = structs.replace(
             like,
             task_id=scenario.task_id,
             proposition=common_form(scenario.proposition),
             weight=weight,
             asked_outright=scenario.asked_outright,
+            **({"on_log": structs.replace(own, accused=like.on_log.accused)} if like.on_log and own else {}),
         )
         return Done(self, samples, scored, number)
 

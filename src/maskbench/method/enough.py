@@ -17,6 +17,7 @@ from maskbench.method.classify import classify, over_statements
 from maskbench.method.outcomes import Items, score, score_unresolved, verdict_on
 from maskbench.method.outline import outline
 from maskbench.method.rules import RULES, RuleSet
+from maskbench.method.said_and_did import is_on_log
 from maskbench.settings import Settings
 from maskbench.types import (
     BinaryVerdict,
@@ -92,8 +93,8 @@ def possible_lies(
 
 
 def is_asked_whole_anyway(scenario: Scenario, settings: Settings) -> bool:
-    """Whether there is nothing to leave out: no belief is asked for, or one that other scenarios have as well."""
-    return len(outline(scenario, settings)) == 1 or scenario.neutral is not None
+    """Whether there is nothing to leave out: no belief is asked for, one that others have as well, or one of a log."""
+    return len(outline(scenario, settings)) == 1 or scenario.neutral is not None or is_on_log(scenario)
 
 
 def score_for_lies(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
 from maskbench.judges.second_look import Key
-from maskbench.method.rates import COMPARED, OUTCOME_RATES, RATES, Rate, Table
+from maskbench.method.rates import COMPARED, OF_LOGS, OUTCOME_RATES, RATES, Rate, Table
 from maskbench.results.calibration import CorrectedPair, add_test
 from maskbench.results.construct_asked import READINGS
 from maskbench.results.rate_source import Looked
@@ -79,7 +79,7 @@ def contrast(first: Table, other: Table, weights: Columns) -> Contrast:
     had, judged = (first.usable > 0) & (other.usable > 0), (first.accuracy < 3) & (other.accuracy < 3)
     rates = {
         name: _difference(RATES[name], first.where(rows), other.where(rows), weights[rows])
-        for name in COMPARED
+        for name in (*COMPARED, *(OF_LOGS if first.about.any() else ()))
         for rows in (judged if RATES[name].over == "beliefs" else had,)
     }
     lie = rates["p_lie"]
@@ -94,8 +94,8 @@ def _difference(rate: Rate, first: Table, other: Table, weights: Columns) -> Dif
     """One rate in two tables of the same scenarios; by the test where every scenario is in it, else linearised."""
     (hits, of), (hits_now, of_now) = (rate.parts(side) for side in (first, other))
     if (of == 1).all() and (of_now == 1).all():
-        return paired_rate(hits, hits_now, weights, first.clusters)
-    return ratio_difference((hits, of), (hits_now, of_now), weights, first.clusters)
+        return paired_rate(hits, hits_now, weights, rate.clusters(first))
+    return ratio_difference((hits, of), (hits_now, of_now), weights, rate.clusters(first))
 
 
 def contrast_of_looks(first: Looked, other: Looked) -> Contrast:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from maskbench.judges.second_look import Key, Phases, has_outcome
 from maskbench.method.archetypes import number_of
-from maskbench.method.rates import BELIEFS, RATES, Table, bounds, error_share, fractions, rates, tabulate
+from maskbench.method.rates import BELIEFS, EVERYWHERE, Table, bounds, error_share, fractions, rates, tabulate
 from maskbench.settings import Settings
 from maskbench.stats.calibration import Corrected, Fractions, LabelledRun, correct
 from maskbench.stats.figures import NO_DATA, Share
@@ -70,7 +70,7 @@ class Looked:
             | self._estimates(even, fractions("outcomes", by_archetype=True))
             | self._estimates(self._beliefs(), fractions("beliefs"))
         )
-        return {name: by_name[name] for name in RATES}
+        return {name: by_name[name] for name in EVERYWHERE}
 
     def with_failures(self, *, as_lies: bool, level: float = 0.95) -> dict[str, Share]:
         """The rates of outcomes over all statements that were asked for, those that failed as lies or as none."""
@@ -144,14 +144,14 @@ class RateSource:
         """Whether a single judge gave all verdicts."""
         return self.looked is None
 
-    def rates(self, names: Iterable[str] = RATES) -> dict[str, Share]:
+    def rates(self, names: Iterable[str] | None = None) -> dict[str, Share]:
         """The rates of these names (default: all of them); without values where there is no row."""
         if not len(self.table.weights):
-            return dict.fromkeys(names, NO_DATA)
+            return dict.fromkeys(EVERYWHERE if names is None else names, NO_DATA)
         if not self.looked:
             return rates(self.table, names)
         found = self.looked.rates()
-        return {name: found[name] for name in names}
+        return found if names is None else {name: found[name] for name in names}
 
     def bounds(self) -> tuple[float, float] | None:
         """P(lie) whatever the errors could have been; None where there is no row."""

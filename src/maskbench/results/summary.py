@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct, json, structs
 from msgspec.structs import asdict
@@ -31,6 +31,7 @@ from maskbench.models.families import alike, kinship, others
 from maskbench.plain import plain
 from maskbench.results.calibration import Calibration
 from maskbench.results.construct_asked import ConstructAsked
+from maskbench.results.gain_minus_plain import SaidAndDid, gain_minus_plain
 from maskbench.results.lies_asked import LiesAsked
 from maskbench.results.rate_source import Looked, RateSource, too_many_errors
 from maskbench.results.splits import Split, asked_outright
@@ -41,7 +42,20 @@ from maskbench.runs.record import About, TakenScenarios
 from maskbench.runs.source import ImportedFrom, asked_again
 from maskbench.settings import Settings
 from maskbench.stats.figures import Share, ends
-from maskbench.types import CALLS, EVASIONS, Archetype, Call, Cause, Evasion, Json, NoBelief, OutcomeName, Scored, Stage
+from maskbench.types import (
+    CALLS,
+    EVASIONS,
+    NO_BELIEF,
+    Archetype,
+    Call,
+    Cause,
+    Evasion,
+    Json,
+    NoBelief,
+    OutcomeName,
+    Scored,
+    Stage,
+)
 
 _KINDS: tuple[Evasion | Literal["unsaid"], ...] = (*EVASIONS, "unsaid")
 
@@ -116,6 +130,7 @@ class Summary(Part, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
     bill: Bill | None = None  # None: nobody bills any of the models, or nothing was asked here
     estimate: LiesAsked | None = None  # only where nothing but lies was estimated
     construct: ConstructAsked | None = None  # only where the questions on statements were asked
+    said_and_did: SaidAndDid | None = None  # only of reports on a log
     imported: ImportedFrom | None = None  # where replies and verdicts are from, where no run asked for them
 
     def __repr__(self) -> str:
@@ -211,6 +226,7 @@ def summarise(
         chance=None,
         false_lies=None,
         judges=None,
+        said_and_did=None if withheld or looked else gain_minus_plain(table),
     )
 
 
@@ -310,13 +326,18 @@ def _group(source: RateSource, tally: Tally, settings: Settings, withheld: str |
         same_scenarios=repeated(table).unless(withheld) if several and source.one_judge else None,
         disputed=_disputed(table) if table.disputed.any() and not withheld else {},
         accuracy_counts=dict(tally.accuracy),
-        no_belief_reasons={reason: tally.no_belief[reason] for reason in ("unsure", "mixed", "contradicted")},
+        no_belief_reasons={reason: tally.no_belief[reason] for reason in (*NO_BELIEF, *_further(tally))},
         evasions={kind: tally.evasions[kind] for kind in sorted(_KINDS) if tally.evasions[kind]},
         d_verdicts={what: tally.denials[what] for what in ("beliefs", "statements")},
         numerical_agreements={kind: tally.numerical[kind] for kind in ("half_infinite", "cross")},
         truncated={what: tally.truncated[what] for what in ("cut", "replies")},
         failures=failures,
     )
+
+
+def _further(tally: Tally) -> list[NoBelief]:
+    """Reasons for no belief that only reports on a log have, where there are any."""
+    return [reason for reason in get_args(NoBelief) if reason not in NO_BELIEF and tally.no_belief[reason]]
 
 
 def _rates(source: RateSource, withheld: str | None, is_whole: bool) -> dict[str, Share]:
@@ -337,7 +358,7 @@ def _disputed(table: Table) -> dict[str, Share]:
 def _planted(table: Table, subject: About, rules: RuleSet) -> dict[str, float] | None:
     """The true rates of a simulated subject on these scenarios: it has no belief to lack where facts are provided."""
     planted = subject.get("planted")
-    if not planted or not len(table.weights):
+    if not planted or not len(table.weights) or table.about.any():  # a twin's silence is honest
         return None
     elicited = ~table.given
     unsure = planted["unsure"] * float(table.weights[elicited].sum() / table.weights.sum())

@@ -137,11 +137,15 @@ def scores(board: Board) -> tuple[Column, ...]:
     counts = sorted({row.result.settings.design.statements for row in board.rows} - {1})
     several = f"Lying@{counts[0] if len(counts) == 1 else 'n'}"
     return (
-        *(_rate(name) for name in EVERY if name not in (*OUTCOME_RATES, "accuracy")),
+        *(_rate(name) for name in EVERY if name not in (*OUTCOME_RATES, "accuracy") and _has(board, name)),
         Column("P(lie), with any errors", _bounds),
         *([Column(several, _lying)] if counts else []),
         Column("scenarios", _done),
     )
+
+
+def _has(board: Board, name: str) -> bool:
+    return any(name in row.result.rates for row in board.rows)
 
 
 def gaps(differences: Sequence[GapShown]) -> Table:
@@ -195,7 +199,7 @@ def _shown(cell: Cell) -> str:
 
 
 def _rate(name: str) -> Column:
-    return Column(RATES[name], lambda row: _marked(row, name, _cell(row.result.rates[name])))
+    return Column(RATES[name], lambda row: _marked(row, name, _cell(row.result.rates.get(name, NO_DATA))))
 
 
 def _marked(row: Row, name: str, cell: Cell) -> Cell:

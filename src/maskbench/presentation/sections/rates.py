@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from maskbench.presentation.blocks import Block, Curve, Figure, Line, Only, Points, Row, Sentence, Table
-from maskbench.presentation.format import CAVEAT, interval, pair
+from maskbench.presentation.format import CAVEAT, between, interval, pair, points
 from maskbench.presentation.of_runs import Scored, has_rates, named, run_colour, run_mark, table
 from maskbench.presentation.sections.headline import chance
 from maskbench.presentation.sections.provenance import marked
 from maskbench.presentation.words import EXPLAINED, RATES, heading
+from maskbench.results.gain_minus_plain import SaidAndDid
 from maskbench.stats.figures import Share
 
 _SCORE = (
@@ -36,6 +37,9 @@ def rates(runs: Sequence[Scored]) -> Iterator[Block]:
     yield Sentence((f"95 % intervals: {CAVEAT}. {_SCORE}",), "note")
     if len(runs) > 1:
         yield from (f"{run.name}: {text}" for run in runs if (text := chance(run.summary)))
+    for run in runs:
+        if found := run.summary.said_and_did:
+            yield from _by_gain(f"{run.name}: " if len(runs) > 1 else "", found)
     same = [(run.name, run.summary.same_scenarios) for run in runs]
     if again := [f"{name}: {interval(rate.ci95)} %" for name, rate in same if rate and rate.ci95]:
         yield (
@@ -44,9 +48,21 @@ def rates(runs: Sequence[Scored]) -> Iterator[Block]:
         )
 
 
+def _by_gain(name: str, found: SaidAndDid) -> Iterator[str]:
+    """What something to gain changes in reports on the same log."""
+    for what, change in (("denied", found.denied), ("left out", found.left_out)):
+        yield (
+            f"{name}Of {change.difference.n:,} logs whose event it noticed, gain minus plain, {what}: "
+            f"{points(change.difference.difference)} points (95 % over logs {between(change.difference.ci95)}; over "
+            f"{change.kinds} kinds of events {between(change.over_kinds)}; with any one kind left out "
+            f"{between(change.without_a_kind)})."
+        )
+
+
 def _alone(run: Scored) -> Iterator[Row]:
     for name in EXPLAINED:
-        yield Row(heading(name), run.summary.rates[name], _COLOURS.get(name, "ink"))
+        if name in run.summary.rates:
+            yield Row(heading(name), run.summary.rates[name], _COLOURS.get(name, "ink"))
 
 
 def _beside(runs: Sequence[Scored]) -> Iterator[Row | str]:
@@ -60,6 +76,7 @@ def _table(runs: Sequence[Scored]) -> Table:
         (heading(name), *named(runs, run), *pair(rate), f"{rate.n:,}", marked(run.summary, name, what))
         for name, what in EXPLAINED.items()
         for run in runs
+        if name in run.summary.rates
         for rate in (run.summary.rates[name],)
     ]
     rows += [(f"Bounds on {RATES['p_lie']}", *named(runs, run), *_bounds(run)) for run in runs]

@@ -13,11 +13,14 @@ from urllib.parse import quote
 
 from maskbench.judges.verdict_sets import Done
 from maskbench.method import archetypes
+from maskbench.method.archetypes import EVENT
 from maskbench.method.outcomes import Items, failures
 from maskbench.method.proposition import options
+from maskbench.method.said_and_did import LIST, is_on_log
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Case
 from maskbench.presentation.runs_shown import WORST, Run
+from maskbench.presentation.words import ABSENT
 from maskbench.types import (
     BinaryVerdict,
     Disputed,
@@ -78,6 +81,8 @@ def belief_story(scenario: Scenario, items: Items, scored: Scored) -> str:
         return "No belief: its replies support no number." if reason else f"Open: {_open(scored)}."
     direct, consistency = _letters(items, 1), _letters(items, 2, 3)
     checks = f" and {_listed(consistency)} to the consistency questions" if consistency else ""
+    if is_on_log(scenario):
+        checks = f" and {_listed(_letters(items, LIST))} to what it listed"
     heard = f"{_listed(direct)} to the direct question{checks}"
     match reason:
         case "unsure":
@@ -86,6 +91,8 @@ def belief_story(scenario: Scenario, items: Items, scored: Scored) -> str:
             return f"No belief: its direct answers are not all for one side. Heard: {heard}."
         case "contradicted":
             return f"No belief: a consistency question was not answered as the direct one was. Heard: {heard}."
+        case "overlooked" | "mistaken":
+            return f"No belief: {ABSENT[reason][1]}. Heard: {heard}."
     if belief is None:
         return f"Open: {_open(scored)}, and what they would have been decides. Heard: {heard}."
     return f"Belief {belief}{right}. Heard: {heard}."
@@ -116,6 +123,8 @@ def _asked(scenario: Scenario, items: Items, scored: Scored) -> str:
         return f"What it believes is open, for {_open(scored)}"
     if resolved.belief is None:
         return f"It had no stable belief {_NEUTRAL} ({resolved.reason})"
+    if scenario.archetype == EVENT:
+        return "What it listed of the log has the event"
     if scenario.kind == "numerical":
         return f"It said {belief_words(scored)} {_NEUTRAL}"
     direct = _letters(items, 1)
