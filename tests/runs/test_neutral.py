@@ -240,3 +240,16 @@ def test_in_batches_it_is_asked_once(tmp_path: Path) -> None:
             batch_server.run(server, batch_server.settings(service, scenarios), tmp_path / service)
             assert server.steps["create"] == 2
             assert sum(times for asked, times in server.paid.items() if asked.startswith('["m"')) == 6 * 12
+
+
+def test_a_dry_run_counts_each_length(tmp_path: Path) -> None:
+    """Where rows name their lengths each has a line: with several samples a request, and with one."""
+    named = [row | {"length": "long" if at > 5 else "short"} for at, row in enumerate(rows())]
+    line = ("run", "openai/gpt-4o", "--judge", "openai/gpt-4o", "--dry-run", "--scenarios")
+    shown = command(*line, written(tmp_path / "rows.jsonl", named), env={"COLUMNS": "200"}).out.split("\n")
+    (long,) = [each.split() for each in shown if each.startswith("long ")]
+    (short,) = [each.split() for each in shown if each.startswith("short ")]
+    assert (short[1:4], long[1:4]) == (["6", "12–18", "18"], ["2", "4–6", "6"])
+    assert short[4].startswith("$")
+    bare = command(*line, written(tmp_path / "bare.jsonl"), env={"COLUMNS": "200"}).out
+    assert "requests to the subject" not in bare

@@ -342,7 +342,7 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     from maskbench.presentation.sections import cost, dry_run
     from maskbench.presentation.sections.plan import cheaper_run
     from maskbench.runs.bill import prices_kept
-    from maskbench.runs.estimate import estimate, left, planned
+    from maskbench.runs.estimate import by_length, estimate, left, planned
     from maskbench.runs.meter import known_prices
     from maskbench.runs.options import check
     from maskbench.runs.shared_beliefs import check_source
@@ -362,4 +362,6 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     else:
         bill = list(cost.estimated(costs, settings))
         plan = dry_run.plan(counted, settings, counted=not bill)
-        print_blocks([*plan, *bill, *(() if imported else cheaper_run(counted, settings))])
+        lengths = {} if imported else by_length(settings, environ, prompts, prices)
+        more = () if imported else cheaper_run(counted, settings)
+        print_blocks([*plan, *bill, *cost.of_lengths(lengths), *more])

@@ -103,8 +103,12 @@ def for_lies(replies: float, verdicts: float, settings: Settings, rates: Rates) 
 
 
 def cheaper(planned: forecast.Plan, settings: Settings) -> Saving | None:
-    """The way that saves most of a planned run's calls, where that is a third or more; none of one with controls."""
-    savings = [] if settings.design.checks or not planned.scenarios else list(_savings(planned, settings))
+    """The way that saves most of a planned run's calls, where that is a third or more.
+
+    None of one with controls, or whose scenarios share neutral conversations.
+    """
+    nothing = settings.design.checks or planned.followers or not planned.scenarios
+    savings = [] if nothing else list(_savings(planned, settings))
     best = min(savings, key=lambda saving: min(saving.left.values()), default=None)
     return best if best and min(best.left.values()) <= WORTH_TELLING else None
 

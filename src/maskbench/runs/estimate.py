@@ -137,6 +137,19 @@ def planned(settings: Settings, environ: Mapping[str, str], prompts: Prompts) ->
     return plan(scenarios, settings, prompts), by_counts
 
 
+def by_length(
+    settings: Settings, environ: Mapping[str, str], prompts: Prompts, prices: StagePrices
+) -> dict[str, tuple[Plan, Estimate]]:
+    """The plan and the cost of each part of a set whose column `length` names several; else nothing."""
+    parts: dict[str, list[Scenario]] = {}
+    for scenario in scenarios_of(settings, environ)[0]:
+        parts.setdefault(scenario.extra.get("length", ""), []).append(scenario)
+    if len(parts) < 2 or "" in parts:
+        return {}
+    plans = {length: plan(part, settings, prompts) for length, part in parts.items()}
+    return {length: (each, estimate(each.loads, settings, prices)) for length, each in plans.items()}
+
+
 def scenarios_of(settings: Settings, environ: Mapping[str, str]) -> tuple[Iterable[Scenario], bool]:
     """The scenarios that a run would take, and whether they stand for others by their counts alone.
 

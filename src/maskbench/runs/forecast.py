@@ -74,6 +74,7 @@ class Plan:
     loads: dict[tuple[Stage, str], Load] = field(default_factory=dict)  # by stage and model
     construct: int = 0  # answers to questions on statements, which are among the verdicts
     on_reasoning: int = 0  # further ones on reasoning, at most: one a statement
+    followers: int = 0  # scenarios whose neutral conversation is another's
     # On the beliefs of another run: the neutral calls that it has asked, and the scenarios that are asked all the same.
     not_asked: Calls | None = None
     anew: int | None = None
@@ -82,6 +83,7 @@ class Plan:
         """The plan as JSON has it: counts and tokens of subject and judge."""
         plain = asdict(self)
         plain.pop("loads")
+        plain.pop("followers")
         for calls in (plain[name] for name in ("calls", "not_asked") if plain[name]):
             calls.pop("answers")  # `construct` has their number
         for name in ("construct", "on_reasoning"):
@@ -106,6 +108,7 @@ def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) ->
         planned.not_asked, planned.anew = Calls(), 0
     part, chosen = drawn_part(scenarios, settings), drawn_anew(scenarios, settings)
     followers = leaders(scenarios)
+    planned.followers = len(followers)
     passes = measurement(settings, prompts, anew=chosen, part=part, followers=followers)
     for group in _groups(scenarios, part | chosen, followers):
         for each in passes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from maskbench.judges.verdict_sets import JudgeUsage, SubjectUsage, Usage
 from maskbench.models.prices import FREE, Price
@@ -15,6 +15,7 @@ from maskbench.presentation.words import QUESTIONS_ASKED
 from maskbench.results.summary import Summary
 from maskbench.runs.bill import Bill, Charge, dollars, spent
 from maskbench.runs.estimate import SECONDS, Estimate, ModelEstimate, Range
+from maskbench.runs.forecast import Plan
 from maskbench.settings import Settings
 
 
@@ -58,6 +59,22 @@ def estimated(estimate: Estimate, settings: Settings) -> Iterator[Block]:
             f"request takes {SECONDS[0]:g} to {SECONDS[1]:g} seconds."
         )
     yield from _prices({each.model: each.price for each in estimate.models})
+
+
+def of_lengths(parts: Mapping[str, tuple[Plan, Estimate]]) -> Iterator[Block]:
+    """What each length of a set's rows takes: least where samples of a question are one request, most where not."""
+    rows = [
+        (
+            one_line(length),
+            f"{plan.scenarios:,}",
+            f"{plan.calls.requests:,}–{plan.calls.replies:,}",
+            f"{plan.calls.verdicts:,}",
+            between_money(costs.cost),
+        )
+        for length, (plan, costs) in parts.items()
+    ]
+    if rows:
+        yield Rows(("length", "scenarios", "requests to the subject", "to the judge", "US dollars"), tuple(rows))
 
 
 def _in_batches(models: Sequence[ModelEstimate]) -> Iterator[str]:
