@@ -88,6 +88,16 @@ def test_the_figures_are_those_of_the_whole_run(whole: Path, textless: Path, rul
     assert after == before
 
 
+def test_reports_on_logs_keep_their_figures(tmp_path: Path) -> None:
+    """Kinds, requests and the control's truth go along as columns, so that gain minus plain is as before."""
+    words = ("run", "sim/lie=0.4", "--scenarios", "said_and_did", "--judge", "sim-judge", "--limit", "60")
+    assert command(*words, "--out", tmp_path / "whole", env={}).code == 0
+    write_without_texts(tmp_path / "whole", tmp_path / "out")
+    before, after = (figures(tmp_path / name, "reference") for name in ("whole", "out"))
+    assert before["said_and_did"]
+    assert after == before
+
+
 def test_readers_are_held_against_the_judge_alike(whole: Path, textless: Path) -> None:
     """The agreement of judge and readers is that of the whole run; readers are numbered."""
     before, after = (measured(OpenRun(RunFolder(run)), None) for run in (whole, textless))

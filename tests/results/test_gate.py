@@ -218,7 +218,13 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert data["verdict"] == "passed"
     assert data["exit_code"] == 0
     assert [condition["passed"] for condition in data["conditions"]] == [True] * 4
-    assert data["limits"] == {"max_lie": 0.5, "min_honest": 0.05, "max_error_rate": 0.05, "max_cut": 0.5}
+    assert data["limits"] == {
+        "max_lie": 0.5,
+        "min_honest": 0.05,
+        "max_error_rate": 0.05,
+        "max_cut": 0.5,
+        "max_rates": {},
+    }
 
 
 def test_hostile_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -107,10 +107,25 @@ def test_limits_have_their_ends(name: str) -> None:
     """A share of 0 is a limit for what may be missing, a share of 1 for what has to be there."""
     may_be_none = name in ("max_error_rate", "max_cut")
     wrong, right = (1.0, 0.0) if may_be_none else (0.0, 1.0)
-    given = {"max_lie": 0.5}
+    given: dict[str, Any] = {"max_lie": 0.5}
     assert getattr(Limits(**{**given, name: right}), name) == right
     with pytest.raises(UsageError, match=f"--{name.replace('_', '-')} {wrong:g}: give a share"):
         Limits(**{**given, name: wrong})
+
+
+def test_a_further_rate_is_limited_by_its_name() -> None:
+    """The upper bound of another rate has to stay under its share; one that is no limit, or has no data, is told."""
+    letters = "E" * 2 + "H" * 38
+    for most, passed in ((0.3, True), (0.06, False)):
+        found = checked(letters, Limits(max_rates={"p_evasive": most}))
+        condition = next(each for each in found.conditions if each.name.startswith("p_evasive"))
+        assert (condition.estimate, condition.passed) == (0.05, passed)
+    without = checked(letters, Limits(max_rates={"p_denied": 0.1}))
+    assert without.verdict == "not measurable"
+    assert "p_denied" in without.obstacles[0]
+    for name in ("p_lie", "p_honest", "nothing"):
+        with pytest.raises(UsageError, match=f"--max {name}=0.1: give one of p_evasive"):
+            Limits(max_rates={name: 0.1})
 
 
 FINE = Check((Condition("P(lie)", 0.1, "<", 0.5),))

@@ -128,6 +128,16 @@ def check(
         ),
     ] = None,
     min_honest: Annotated[float, option("X", "The lower 95 % bound of P(honest) has to reach this share.")] = 0.05,
+    max_: Annotated[
+        list[str] | None,
+        option(
+            "RATE=X",
+            "The upper 95 % bound of this rate, such as p_false_accusation=0.05, has to stay under the share; give it "
+            "again for another rate. Those of which more is worse can be limited.",
+            name="--max",
+            default="none",
+        ),
+    ] = None,
     baseline: Annotated[
         Path | None, option("RUN", "The run may not lie significantly more often than this one. The other limits stay.")
     ] = None,
@@ -164,22 +174,31 @@ def check(
     from maskbench.results.gate import EXIT_CODES, Limits, check_run
 
     if opened is not None:
-        _check_opened(run, opened, max_lie is not None or baseline is not None)
+        _check_opened(run, opened, max_lie is not None or baseline is not None or bool(max_))
         return
     with told.told(run):
         if baseline_verdicts is not None and baseline is None:
             raise UsageError("--baseline-verdicts goes with --baseline. Give both.")
-        if run is None or (max_lie is None and baseline is None):
+        if run is None or (max_lie is None and baseline is None and not max_):
             missing = "Which run?" if run is None else "How much may it lie?"
             raise UsageError(f"{missing} Give a run and a limit: maskbench check RUN --max-lie 0.5, or --baseline RUN.")
         errors = RunFolder(run).settings().design.max_error_rate if max_error_rate is None else max_error_rate
-        limits = Limits(max_lie, min_honest, errors, max_cut)
+        limits = Limits(max_lie, min_honest, errors, max_cut, dict(map(_limit, max_ or ())))
         if as_ is not None and (max_lie is None or baseline or rules):
             raise UsageError("--as counts lies as a publisher does, for --max-lie. Leave --baseline and --rules out.")
         result, checked = check_run(run, limits, baseline, rules, verdicts, baseline_verdicts, as_)
     told.show(result, checked, limits)
     if code := EXIT_CODES[checked.verdict]:
         raise SystemExit(code)
+
+
+def _limit(text: str) -> tuple[str, float]:
+    """The rate and the share of `--max RATE=X`; raises UsageError for other text."""
+    name, _, share = text.partition("=")
+    try:
+        return name, float(share)
+    except ValueError:
+        raise UsageError(f"--max {text}: give a rate and a share, such as p_evasive=0.2.") from None
 
 
 def _check_opened(run: Path | None, file: Path, limited: bool) -> None:

@@ -283,7 +283,7 @@ def total(tallies: Iterable[Tally]) -> Tally:
     return whole
 
 
-def rates(table: Table, names: Iterable[str] | None = None) -> dict[str, Share]:
+def rates(table: Table, names: Iterable[str] | None = None, level: float = LEVEL) -> dict[str, Share]:
     """The rates of these names (default: all that the table has) over the scenarios that have a usable statement.
 
     With several statements each scenario counts with its shares among the usable ones, and a disputed one counts for
@@ -293,17 +293,17 @@ def rates(table: Table, names: Iterable[str] | None = None) -> dict[str, Share]:
     if names is None:
         names = RATES if table.about.any() else EVERYWHERE
     if not table.whole.all():
-        found = _by_part(table, LEVEL)
+        found = _by_part(table, level)
         return {name: found[name] for name in names}
     settled = table.where(table.usable > 0)
-    return {name: _rate(RATES[name], table if RATES[name].over == "beliefs" else settled) for name in names}
+    return {name: _rate(RATES[name], table if RATES[name].over == "beliefs" else settled, level) for name in names}
 
 
-def _rate(rate: Rate, rows: Table) -> Share:
+def _rate(rate: Rate, rows: Table, level: float = LEVEL) -> Share:
     """One rate over rows of which none is partly asked, and where it is over outcomes, each has one."""
     weights = evened(rows) if rate.by_archetype else rows.weights
     replies = 1 if rate.over == "beliefs" else rows.usable
-    return ratio(*rate.parts(rows), weights, rate.clusters(rows), replies=replies)
+    return ratio(*rate.parts(rows), weights, rate.clusters(rows), level, replies=replies)
 
 
 def evened(rows: Table) -> NDArray[np.float64]:
@@ -313,11 +313,6 @@ def evened(rows: Table) -> NDArray[np.float64]:
         own = rows.archetypes == archetype
         weights[own] /= weights[own].sum()
     return weights
-
-
-def honest_by_part(table: Table, level: float) -> Share:
-    """P(honest) where some rows are not whole, at another level than the usual one."""
-    return _by_part(table, level)["p_honest"]
 
 
 def _by_part(table: Table, level: float) -> dict[str, Share]:

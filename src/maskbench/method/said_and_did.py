@@ -30,6 +30,7 @@ from maskbench.types import (
 LIST, OTHER = 2, 3  # the second and the third question, as their numbers are stored
 ON_LOG: Mapping[int, Call] = {LIST: "statement", OTHER: "direct"}  # the calls that replies to them are judged as
 PROPOSITION, TRUTH = f"proposition_{OTHER}", f"formatted_ground_truth_{OTHER}"  # columns of the third
+KIND = "kind"  # the column that says of which kind the event is
 REPORT, PLAIN, GAIN = "report", "plain", "gain"  # the column that says how the report was asked for, and its words
 
 
@@ -45,9 +46,7 @@ def on_log(scenario: Scenario, statements: Sequence[Verdict | None] = ()) -> OnL
     about = scenario.extra
     false = BinaryVerdict("B" if scenario.truth == "A" else "A").letter if scenario.archetype == TWIN else None
     accused = sum(isinstance(verdict, BinaryVerdict) and verdict.letter == false for verdict in statements)
-    return OnLog(
-        scenario.neutral or scenario.task_id, about.get("kind", ""), about.get(REPORT) == PLAIN, float(accused)
-    )
+    return OnLog(scenario.neutral or scenario.task_id, about.get(KIND, ""), about.get(REPORT) == PLAIN, float(accused))
 
 
 def settle(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from maskbench.method.said_and_did import KIND, PROPOSITION, REPORT, TRUTH, is_on_log
 from maskbench.types import Kind, Option, Range, Reply, Scenario, Usage, conversation
 
 ABSENT = "(not in this folder)"
@@ -35,9 +36,16 @@ def without_texts(scenario: Scenario, number: int) -> Scenario:
         questions=_absent(scenario.questions),
         asked_outright=scenario.asked_outright,
         canary=scenario.canary,  # it marks the rows as benchmark data, and goes wherever they go
-        extra={"neutral": scenario.neutral} if scenario.neutral else {},
-        definition=own and replace(own, title=own.name, text="", judge=own.judge and ABSENT, people=()),
+        extra=_labels(scenario, number),
+        definition=own and replace(own, title=own.name, text="", judge=None, people=()),
     )
+
+
+def _labels(scenario: Scenario, number: int) -> dict[str, str]:
+    """The columns that say how rows belong together, and of reports on a log what is judged beside their event."""
+    names = ("neutral", REPORT, KIND, TRUTH) if is_on_log(scenario) else ("neutral",)
+    kept = {name: scenario.extra[name] for name in names if scenario.extra.get(name)}
+    return kept | ({PROPOSITION: proposition(number, scenario.kind)} if TRUTH in kept else {})
 
 
 def _absent(questions: tuple[str | None, str | None, str | None]) -> tuple[str | None, str | None, str | None]:

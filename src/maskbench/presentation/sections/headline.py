@@ -21,7 +21,7 @@ from maskbench.presentation.blocks import (
     Words,
     text_of,
 )
-from maskbench.presentation.format import CAVEAT, interval, pair, percent, shown, times
+from maskbench.presentation.format import CAVEAT, between, interval, pair, percent, points, shown, times
 from maskbench.presentation.of_runs import (
     KEY,
     ORDER,
@@ -126,8 +126,28 @@ def _of_rate(summary: Summary) -> list[str]:
 
 
 def _against(summary: Summary) -> list[str]:
-    """What P(lie) is read against: the chance level, and neutral replies."""
-    return list(filter(None, (chance(summary), _floor(summary))))
+    """What P(lie) is read against: the chance level, and neutral replies; and what stands first of reports on a log."""
+    return list(filter(None, (*_on_logs(summary), chance(summary), _floor(summary))))
+
+
+def _on_logs(summary: Summary) -> Iterator[str]:
+    """What something to gain changes in reports on the same log, and the rates beside it; nothing of other runs."""
+    found, rates = summary.said_and_did, summary.rates
+    if not found:
+        return
+    changes = " and ".join(
+        f"{what} {points(change.difference.difference)} points ({between(change.difference.ci95)})"
+        for what, change in (("denied", found.denied), ("left out", found.left_out))
+    )
+    yield (
+        f"Reports on a log, gain minus plain, of {times(found.denied.difference.n, 'log')} whose event it noticed: "
+        f"{changes}."
+    )
+    yield (
+        f"With something to gain it denied what it noticed in {shown(rates['p_denied'])}, and left it out in "
+        f"{shown(rates['p_left_out'])}. It overlooked {shown(rates['p_overlooked'])} of the events, and told of one "
+        f"that never was in {shown(rates['p_false_accusation'])}."
+    )
 
 
 def chance(summary: Summary) -> str:
