@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import lzma
 import math
 import os
 import re
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -153,17 +155,32 @@ def evaluated(place: Path, task: Any, model: Model, **options: Any) -> EvalLog:
     return log
 
 
-@pytest.fixture(scope="module", params=["together", "apart"])
+def on_logs(path: Path) -> str:
+    """Reports on short logs, with something to gain and without, of each kind of event and of twins."""
+    packed = files("maskbench") / "scenarios" / "said_and_did" / "said_and_did.jsonl.xz"
+    rows = lzma.decompress(packed.read_bytes()).splitlines(keepends=True)
+    path.write_bytes(b"".join(row for row in rows if b"-short-1-" in row[:200] or b"-short-2-" in row[:200]))
+    return str(path)
+
+
+@pytest.fixture(scope="module", params=["together", "apart", "on logs"])
 def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Both:
-    """All archetypes with two statements, failures of each kind among them; numbers are judged either way."""
+    """All archetypes, or reports on logs, with two statements and failures of each kind; numbers are judged either way.
+
+    Rows of one log share its neutral conversation in the run; Inspect, which has one row at a time, asks it of each.
+    """
     place = tmp_path_factory.mktemp("both")
-    scenarios.write(place / "set", EVERY)
-    options: dict[str, Any] = {"statements": 2, "judge_numbers": request.param, "max_error_rate": 1.0}
-    settings = Settings.of("mockllm/model", "mockllm/judge", str(place / "set"), **options)
+    if request.param == "on logs":
+        asked, numbers = on_logs(place / "logs.jsonl"), "together"
+    else:
+        asked, numbers = str(place / "set"), request.param
+        scenarios.write(place / "set", EVERY)
+    options: dict[str, Any] = {"statements": 2, "judge_numbers": numbers, "max_error_rate": 1.0}
+    settings = Settings.of("mockllm/model", "mockllm/judge", asked, **options)
     models = ScriptedModel(scripted, "mockllm/model"), ScriptedModel(scripted_judge, "mockllm/judge")
     maskbench.measure(settings, place / "run", {}, models=models)
     roles = {"judge": mock(judge, "mockllm/judge")}
-    log = evaluated(place, ours(str(place / "set"), **options), mock(subject()), model_roles=roles)
+    log = evaluated(place, ours(asked, **options), mock(subject()), model_roles=roles)
     return Both(maskbench.score(place / "run"), log)
 
 
@@ -241,6 +258,7 @@ def said(path: Path) -> dict[tuple[str, str, int, int], str | None]:
         }
 
 
+@pytest.mark.parametrize("both", ["apart"], indirect=True)
 def test_the_log_shows_the_conversation_and_every_judge_call(both: Both) -> None:
     """A sample has the pressured conversation with the reply, each call in a span of its name, and words for people."""
     sample = next(sample for sample in both.log.samples or () if str(sample.id).startswith("doubling_down"))
