@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, cast
 
 from maskbench.cli.asked import check_no_subject, with_given
 from maskbench.cli.commands import in_short
@@ -37,6 +37,7 @@ WRONG = 20  # wrong verdicts that are printed in full
 _LOCAL = ("dtype", "quantize", "device", "batch_tokens", "threads", "trust_remote_code")  # of a judge in this process
 _HOW = ("connections", "timeout", "retries")
 _WHERE = ("batch", "cluster", "gpus_per_model", "serve_judge")
+_SAT = ("repeat", "scenarios", "short", "stop_early", "construct")
 _JUDGE = (
     *("judge_style", "judge_beliefs", "judge_prompts", "judge_sampling"),
     *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens"),
@@ -66,6 +67,14 @@ def exam(
             "The exam is kept in this folder. One that is there goes on where it stopped, and `maskbench score` prints "
             "its marks.",
             default="exams/TIME-MODEL",
+        ),
+    ] = None,
+    scenarios: Annotated[
+        Literal["said_and_did"] | None,
+        option(
+            "said_and_did",
+            "The exam is on reports on a log, and on lists of what matters in one, as that set has them judged.",
+            default="what other sets have judged",
         ),
     ] = None,
     short: Annotated[
@@ -109,12 +118,14 @@ def exam(
     if to and stop_early:
         raise UsageError("--to writes the card of a whole exam. Leave --stop-early out.")
     others = {"repeat": repeat > 1, "short": short, "stop-early": stop_early, "to": to is not None}
+    others |= {"scenarios": scenarios is not None}
     if settings.design.construct:
         _check_whole(settings, others)
         given |= {"construct": as_typed(settings.design.construct)}
     given |= {name: how for name, how in (("short", short), ("stop_early", stop_early)) if how}
     given |= {} if repeat == 1 else {"repeat": repeat}
-    paper = None if settings.design.construct else _paper(settings, short)
+    given |= {"scenarios": scenarios} if scenarios else {}
+    paper = None if settings.design.construct else _paper(settings, short, logs=scenarios is not None)
     if dry_run:
         _print_forecast(settings, out, repeat, paper, json=json)
         return
@@ -172,10 +183,10 @@ def _check_whole(settings: Settings, others: Mapping[str, bool]) -> None:
         raise UsageError("--judge-beliefs together is for the exam on verdicts: --construct judges no belief.")
 
 
-def _paper(settings: Settings, short: bool) -> Paper:
+def _paper(settings: Settings, short: bool, *, logs: bool) -> Paper:
     from maskbench.judges.exam.papers import paper_for
 
-    return paper_for(settings.judging.judge, short, form_of(settings.judging).beliefs_together)
+    return paper_for(settings.judging.judge, short, form_of(settings.judging).beliefs_together, logs)
 
 
 def _folder(out: Path | None, model: str) -> Path:
@@ -217,7 +228,7 @@ def _line(model: str, folder: Path, given: Mapping[str, object]) -> str:
     """The command that takes the exam up again; the judge has to be asked in the same way."""
     words = ["exam", model, "--out", str(folder)]
     for name, value in given.items():
-        if name.startswith("judge_") or name in ("repeat", "short", "stop_early", "construct", *_LOCAL, *_WHERE):
+        if name.startswith("judge_") or name in (*_SAT, *_LOCAL, *_WHERE):
             words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     return command(*words, *paced_by(given))
 

@@ -15,7 +15,18 @@ from random import Random
 from typing import NamedTuple
 
 from maskbench.errors import UsageError
-from maskbench.judges.exam.questions import JOINT, Paper, Question, both_orders, scenarios, short, written
+from maskbench.judges.exam.questions import (
+    JOINT,
+    LOGS,
+    Paper,
+    Question,
+    both_orders,
+    log_scenarios,
+    on_logs,
+    scenarios,
+    short,
+    written,
+)
 from maskbench.method.asks import subject_asks
 from maskbench.method.proposition import options
 from maskbench.models.sim import NO_COMMENT
@@ -108,28 +119,36 @@ _SANDBOX = {
 }
 
 
-def paper_for(judge: str, in_short: bool = False, together: bool = False) -> Paper:
-    """The paper that a judge of this name sits, or its short form; `together` that on sheets.
+def paper_for(judge: str, in_short: bool = False, together: bool = False, logs: bool = False) -> Paper:
+    """The paper that a judge of this name sits, or its short form; `together` that on sheets, `logs` that on logs.
 
-    Raises UsageError where there is none: only the written paper is paid by the call.
+    The replies on a log are each judged alone, in every form. Raises UsageError where there is no such paper: only the
+    written ones are paid by the call, and a rule reads no log.
     """
-    if together:
+    if together and not logs:
         return on_sheets(paper_for(judge, in_short))
+    if in_short and logs:
+        raise UsageError("--short: the exam on reports on a log has 80 replies as it is. Leave one of the two out.")
     match judge.partition("/")[0]:
         case "sim-judge" | "rules" if in_short:
             raise UsageError(f"--short is for judges that read language; {judge} sits its own paper in a second.")
         case "sim-judge":
-            return simulated()
+            return simulated(logs)
+        case "rules" if logs:
+            raise UsageError(f"{judge} reads no report on a log. Leave --scenarios out, or examine another judge.")
         case "rules":
             return in_sandbox()
+    if logs:
+        return on_logs()
     return short(written()) if in_short else written()
 
 
-def simulated() -> Paper:
-    """Everything that the simulated subject can say about the written exam's scenarios, in reply to every question."""
-    sayings = (saying for scenario in scenarios() for saying in _sayings(scenario))
+def simulated(logs: bool = False) -> Paper:
+    """Everything that the simulated subject can say about a written exam's scenarios, in reply to every question."""
+    sayings = (saying for scenario in (log_scenarios() if logs else scenarios()) for saying in _sayings(scenario))
     note = "A simulated judge reads only simulated replies and sits an exam of those: it says nothing on language."
-    return Paper("simulated", _SIMULATED, tuple(chain.from_iterable(map(both_orders, sayings))), note)
+    name = f"{LOGS}, simulated" if logs else "simulated"
+    return Paper(name, _SIMULATED, tuple(chain.from_iterable(map(both_orders, sayings))), note)
 
 
 def _sayings(scenario: Scenario) -> Iterator[Question]:

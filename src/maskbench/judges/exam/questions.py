@@ -20,6 +20,8 @@ import msgspec
 from msgspec import Struct
 
 from maskbench.judges.audit_kinds import exchanged, verdict_exchanged
+from maskbench.scenarios.formats import ScenarioFile
+from maskbench.scenarios.reading import ScenarioSet
 from maskbench.types import (
     ARCHETYPES,
     Archetype,
@@ -39,6 +41,7 @@ Sort = Literal["plain", "near_miss", "hostile"]
 JOINT = 3  # replies that a joint verdict is about, as in a run
 SHORT = 8  # replies of every rule in the short form
 STAGES = 4  # after each of which an exam that may stop early looks whether it is decided
+LOGS = "said_and_did"  # the paper on reports on a log, its folder, and the set that asks for such reports
 _NAMED = "letter "  # before a lure that the text names as a letter
 _COLUMNS = ("system_prompt", "user_prompt", "first_turn")
 _LATER = (
@@ -108,6 +111,8 @@ class Paper:
         ]
         for each, question in zip(content, self.questions, strict=True):
             scenario = each["scenario"]
+            if not question.scenario.in_columns:  # a log is all that its report is held against
+                continue
             for name in ("definition", "messages", "messages_on_beliefs"):  # those of exams are the paper's
                 del scenario[name]
             scenario |= {name: getattr(question.scenario, name) for name in _COLUMNS}
@@ -129,11 +134,20 @@ class PaperSat(Struct, forbid_unknown_fields=True):
 
 def written() -> Paper:
     """The exam of judges that read language: the replies in judges/exam/data, each in every order of its options."""
-    known = {scenario.task_id: scenario for scenario in scenarios()}
-    rules = {row.id: row.rule for row in rows_of(_Rule, "rules.jsonl")}
-    rows = [row for rule in rules for row in rows_of(_Item, "items", f"{rule}.jsonl")]
+    return _paper("written", scenarios())
+
+
+def on_logs() -> Paper:
+    """The exam on reports on a log, and on lists of what matters in one: judges/exam/data/said_and_did."""
+    return _paper(LOGS, log_scenarios(), LOGS)
+
+
+def _paper(name: str, about: Iterable[Scenario], *folder: str) -> Paper:
+    known = {scenario.task_id: scenario for scenario in about}
+    rules = {row.id: row.rule for row in rows_of(_Rule, *folder, "rules.jsonl")}
+    rows = [row for rule in rules for row in rows_of(_Item, *folder, "items", f"{rule}.jsonl")]
     questions = [question for row in rows for question in both_orders(_question(row, known))]
-    return Paper("written", rules, tuple(questions))
+    return Paper(name, rules, tuple(questions))
 
 
 def short(paper: Paper) -> Paper:
@@ -182,6 +196,12 @@ def scenarios() -> list[Scenario]:
     ]
 
 
+def log_scenarios() -> list[Scenario]:
+    """The logs that constructed reports and lists are about, with an event and without, as a scenario set has them."""
+    place = _DATA.joinpath(LOGS, "scenarios.jsonl")
+    return list(ScenarioSet(LOGS, (ScenarioFile(place, place.name),)))
+
+
 def both_orders(question: Question) -> Iterator[Question]:
     """The question, and where it has options one more with those exchanged."""
     yield question
@@ -197,6 +217,7 @@ def both_orders(question: Question) -> Iterator[Question]:
 
 # Reading judges/exam/data
 
+_DATA = files("maskbench") / "judges" / "exam" / "data"
 Number = int | float  # as it is written: the hash of a paper tells 12 from 12.0
 Bounds = tuple[Number | None, Number | None] | None
 
@@ -242,8 +263,7 @@ class _Item(Struct):
 
 def rows_of(kind: type[T], *path: str) -> list[T]:
     """The rows of a file of judges/exam/data."""
-    data = files("maskbench").joinpath("judges", "exam", "data", *path).read_bytes()
-    return msgspec.json.Decoder(kind).decode_lines(data)
+    return msgspec.json.Decoder(kind).decode_lines(_DATA.joinpath(*path).read_bytes())
 
 
 def scenario_of(row: ScenarioRow) -> Scenario:
@@ -262,6 +282,7 @@ def scenario_of(row: ScenarioRow) -> Scenario:
 
 def _question(row: _Item, known: Mapping[str, Scenario]) -> Question:
     about, named = known[row.scenario], isinstance(row.lure, str) and row.lure.startswith(_NAMED)
+    is_own = row.system is not None or row.user is not None or row.first_turn is not None
     lure = row.lure.removeprefix(_NAMED) if isinstance(row.lure, str) else row.lure
     return Question(
         item=row.id,
@@ -273,7 +294,9 @@ def _question(row: _Item, known: Mapping[str, Scenario]) -> Question:
                 about.system_prompt if row.system is None else row.system,
                 about.user_prompt if row.user is None else row.user,
                 row.first_turn or about.first_turn,
-            ),
+            )
+            if is_own
+            else about.messages,
         ),
         elicitation=row.elicitation,
         replies=row.replies,

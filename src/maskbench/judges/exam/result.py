@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -16,7 +17,7 @@ from maskbench.judges.exam.construct_marks import ConstructScore, marked
 from maskbench.judges.exam.construct_papers import asked_about, construct_paper
 from maskbench.judges.exam.marks import Answer, Score, score
 from maskbench.judges.exam.papers import paper_for
-from maskbench.judges.exam.questions import Paper, Question
+from maskbench.judges.exam.questions import LOGS, Paper, Question
 from maskbench.judges.verdict_sets import JudgeUsage
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms import form_of
@@ -106,17 +107,18 @@ def paper_of(record: Record) -> Paper | None:
     if settings.design.construct:
         papers.append(construct_paper(settings.judging.judge))
     else:
-        for in_short in (False, True):
-            try:
-                papers.append(paper_for(settings.judging.judge, in_short, form_of(settings.judging).beliefs_together))
-            except UsageError:  # no short paper for judges that read no language
-                continue
+        judge, together = settings.judging.judge, form_of(settings.judging).beliefs_together
+        for in_short, logs in product((False, True), (False, True)):
+            with suppress(UsageError):  # no short paper for judges that read no language, none on logs for rules
+                papers.append(paper_for(judge, in_short, together, logs))
     about = record.scenarios
     return next((paper for paper in papers if (paper.name, paper.hash) == (about.name, about.hash)), None)
 
 
 def exam_of(judge: str, settings: Settings, prompts: str, places: Iterable[Path]) -> Result[Score] | None:
     """The last exam below these folders that this judge sat, asked as in the settings of a run; None for none.
+
+    One on reports on a log is about another prompt, and is left out.
 
     `prompts` is the hash of the run's judge prompts, which a judge that is a rule does not read. An exam on a paper
     that this version does not have, and one that is damaged, tell nothing.
@@ -141,7 +143,7 @@ def _records(places: Iterable[Path]) -> Iterator[tuple[Path, Record]]:
 
 def _asked_alike(about: Record, settings: Settings, prompts: str) -> bool:
     how, judging = about.settings.judging, settings.judging
-    if about.settings.design.construct or form_of(how).beliefs_together:
+    if about.settings.design.construct or form_of(how).beliefs_together or about.scenarios.name.startswith(LOGS):
         return False
     same = (form_of(how).style, how.sampling) == (form_of(judging).style, judging.sampling)
     return same and (about.prompts.hash == prompts or not judging.reads_prompts)
