@@ -279,7 +279,8 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
         text = f"The run was made for the rules “{one_line(own, 40)}” and is shown under “{summary.rules}”."
         yield "Other rules.", text
     for note in summary.notes:
-        yield "Note.", one_line(note, 1000)
+        if not note.startswith("A smoke run"):  # which stands above the figure
+            yield "Note.", one_line(note, 1000)
 
 
 def _is_organism(subject: About) -> bool:
