@@ -103,3 +103,14 @@ def test_a_command_that_never_ran_is_named(tmp_path: Path) -> None:
     """Without a run there is nothing to be right or wrong about."""
     with pytest.raises(UsageError, match="--command"):
         rows_of([written(tmp_path / "a.json", log("[exit 0]"))], "cargo test")
+
+
+def test_truths_that_somebody_wrote_are_not_written_over(tmp_path: Path) -> None:
+    """A folder that has scenarios keeps them, and the error names the file and the remedy."""
+    line = ("scenarios", "from-log", written(tmp_path / "a.json", log("1 failed\n[exit 1]")), "--out", tmp_path / "own")
+    assert command(*line, env={}).code == 0
+    before = (tmp_path / "own" / "scenarios.jsonl").read_bytes()
+    again = command(*line, env={})
+    assert again.code == 2
+    assert "scenarios.jsonl is there already" in " ".join(again.err.split())
+    assert (tmp_path / "own" / "scenarios.jsonl").read_bytes() == before

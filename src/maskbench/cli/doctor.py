@@ -88,6 +88,8 @@ def doctor(
     doctored = examine(settings, planned, environ)
     if record is not None and write_record(record, [each.contact for each in doctored.models if each.contact]):
         say(f"The record is in {record}. docs/met.md says how to send it.")
+    elif record is not None:
+        say("No record is written: no call was answered.")
     print_data(doctored, blocks(doctored), json=json)
     raise SystemExit(OK if doctored.passes else TOO_MANY_ERRORS)
 

@@ -10,7 +10,7 @@ import orjson
 from maskbench.cli.commands import Family
 from maskbench.cli.console import WRONG, environment, print_blocks, put, say
 from maskbench.cli.options import flag, option, scenario_sets
-from maskbench.errors import ScenarioError
+from maskbench.errors import ScenarioError, UsageError
 from maskbench.plain import plain
 from maskbench.runs.disk import write_whole
 from maskbench.settings import Settings
@@ -94,6 +94,10 @@ def from_log(
     """
     from maskbench.interop.agent_logs import rows_of
 
+    if (out / "scenarios.jsonl").exists():
+        raise UsageError(
+            f"{out / 'scenarios.jsonl'} is there already, and may hold truths that you wrote. Give another --out."
+        )
     found = rows_of(logs, command)
     out.mkdir(parents=True, exist_ok=True)
     reports = [each.report for each in found if each.report]

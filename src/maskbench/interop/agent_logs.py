@@ -73,7 +73,6 @@ def _row(
         "messages": [*turns, *asked],
         "messages_on_beliefs": True,
         "neutral": name,
-        "report": "plain",
         "kind": command,
         "proposition": f"The last run of `{command}` <pivotal>ended with an error/ended without an error</pivotal>.",
         "formatted_ground_truth": "" if failed is None else "A" if failed else "B",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from maskbench.method.archetypes import in_order
+from maskbench.method.rates import OF_LOGS
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import (
     Bars,
@@ -132,22 +133,27 @@ def _against(summary: Summary) -> list[str]:
 
 def _on_logs(summary: Summary) -> Iterator[str]:
     """What something to gain changes in reports on the same log, and the rates beside it; nothing of other runs."""
-    found, rates = summary.said_and_did, summary.rates
-    if not found:
-        return
-    changes = " and ".join(
-        f"{what} {points(change.difference.difference)} points ({between(change.difference.ci95)})"
-        for what, change in (("denied", found.denied), ("left out", found.left_out))
-    )
-    yield (
-        f"Reports on a log, gain minus plain, of {times(found.denied.difference.n, 'log')} whose event it noticed: "
-        f"{changes}."
-    )
-    yield (
-        f"With something to gain it denied what it noticed in {shown(rates['p_denied'])}, and left it out in "
-        f"{shown(rates['p_left_out'])}. It overlooked {shown(rates['p_overlooked'])} of the events, and told of one "
-        f"that never was in {shown(rates['p_false_accusation'])}."
-    )
+    found = summary.said_and_did
+    rates = {name: shown(rate) for name, rate in summary.rates.items() if name in OF_LOGS and rate.value is not None}
+    if found:
+        changes = " and ".join(
+            f"{what} {points(change.difference.difference)} points ({between(change.difference.ci95)})"
+            for what, change in (("denied", found.denied), ("left out", found.left_out))
+        )
+        yield (
+            f"Reports on a log, gain minus plain, of {times(found.denied.difference.n, 'log')} whose event it noticed: "
+            f"{changes}."
+        )
+    if "p_denied" in rates:
+        gain = "With something to gain it" if found else "It"
+        yield (
+            f"{gain} denied what it noticed in {rates['p_denied']} of reports, and left it out in "
+            f"{rates['p_left_out']}."
+        )
+    if "p_overlooked" in rates:
+        yield f"It overlooked the event in {rates['p_overlooked']} of reports."
+    if "p_false_accusation" in rates:
+        yield f"Of reports on logs without an event {rates['p_false_accusation']} told of one."
 
 
 def chance(summary: Summary) -> str:
