@@ -1,13 +1,16 @@
 """Hostile text: what a terminal would obey, what a spreadsheet would run, what JSON must keep."""
 
 import json
+import math
 import unicodedata
+from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskbench.plain import escaped, plain, unformula
+from maskbench.plain import escaped, plain, read_json, unformula, whole
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=40)
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
@@ -104,3 +107,59 @@ def test_formulas_are_made_text(text: str) -> None:
 def test_other_text_is_left_alone(text: str) -> None:
     """Everything else stays as it is."""
     assert unformula(text) == text
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b'{"a": 1}', {"a": 1}),
+        (rb'{"cut \ud83d": ["\udc00 off", {"\ud83d\ude42": 1}]}', {"cut \ufffd": ["\ufffd off", {"🙂": 1}]}),
+        (b'\xef\xbb\xbf{"a": 1}', {"a": 1}),
+        ('{"a": "é"}'.encode("utf-16"), {"a": "é"}),
+        (b'{"a": "line\x0bbreak\ttab"}', {"a": "line\x0bbreak\ttab"}),
+        (b'{"a": "caf\xe9"}', {"a": "caf\ufffd"}),
+        (b'{"a": Infinity, "b": -Infinity}', {"a": math.inf, "b": -math.inf}),
+        (b': STILL AT IT\n\n: STILL AT IT\n\n{"a": NaN, "b": 1}', {"a": math.nan, "b": 1}),
+        (b"[NaN, 18446744073709551616, -1e400, 9007199254740993]", [math.nan, 2.0**64, -math.inf, 9007199254740993]),
+    ],
+)
+def test_json_is_read_as_others_read_it(data: bytes, said: Any) -> None:
+    """Half a character, numbers without a word in JSON, a mark of bytes, control characters, comments hide nothing."""
+    assert repr(read_json(data)) == repr(said)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"", b"\xff\xfe", b"<html>", b'{"a": 1', b'{"a": 1} {"b": 2}', b"data: {}", b": comment", b'"\\ud83d'),
+        *(b"[" * 900_000, b"[" * 5000 + b"NaN" + b"]" * 5000, b"-" + b"9" * 5000 + b"x"),
+    ],
+)
+def test_what_is_no_json_is_an_error(data: bytes) -> None:
+    """Text of another kind, and JSON that is nested too deeply, are one kind of error."""
+    with pytest.raises(ValueError, match=r"\w"):
+        read_json(data)
+
+
+ODD_JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=9)
+    | st.sampled_from(["\ud83d", "\udc00!"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3) | st.just("\udfff"), inner, max_size=3)
+    ),
+    max_leaves=9,
+)
+
+
+@given(ODD_JSON)
+def test_json_of_others_can_be_written_again(data: Any) -> None:
+    """Whatever Python writes as JSON is read, and comes out as what every file can hold."""
+    assert orjson.dumps(read_json(json.dumps(data).encode()))
+    assert orjson.loads(orjson.dumps(whole(["\ud83d", {"\udc00": ("a\udfff", 1)}]))) == [
+        "\ufffd",
+        {"\ufffd": ["a\ufffd", 1]},
+    ]

@@ -1,14 +1,18 @@
-"""Text made fit: harmless for a terminal, a spreadsheet, Markdown and a page, and in one form for comparing."""
+"""Text made fit: harmless for a terminal, a spreadsheet, Markdown and a page, comparable, and read out of JSON."""
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from typing import Any
 
+import orjson
+
 _SUSPECT = re.compile(r"[^ -~\n]")
 _NOT_ASCII = re.compile(r"[^ -~]")
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")  # control, format (bidi, zero-width), surrogates, private, separators
+_HALF = re.compile("[\ud800-\udfff]")
 _BREAKS = {"\t": "\t", "\u2028": "\n", "\u2029": "\n"}
 
 
@@ -62,8 +66,8 @@ def literal(text: str) -> str:
 
 
 def storable(text: str) -> str:
-    """The text as every file can hold it: half a surrogate pair cannot be stored."""
-    return text if text.isascii() else text.encode(errors="replace").decode()
+    """The text as every file can hold it: U+FFFD stands for half a surrogate pair, which cannot be stored."""
+    return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 
 def visible(text: str, *, lines: bool = False) -> str:
@@ -102,4 +106,42 @@ def in_utf8(data: Any) -> Any:
             return {in_utf8(name): in_utf8(value) for name, value in data.items()}
         case list() | tuple():
             return [in_utf8(value) for value in data]
+    return data
+
+
+# JSON that others wrote
+
+_COMMENTS = re.compile(r"\A(?:\s*:[^\n]*\n)+")  # with which a stream of events is kept open (OpenRouter)
+_LONG = 18  # digits of a whole number that every writer of JSON can hold
+
+
+def read_json(data: bytes) -> Any:
+    """What bytes of JSON say, read as leniently as Python's own reader does; raises ValueError for what is no JSON.
+
+    Read are also NaN and Infinity, control characters in a text, a byte order mark, and comments of a stream in front.
+    U+FFFD stands for what is no character: bytes of another encoding, half a surrogate pair.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        text = data.decode(json.detect_encoding(data), "replace")
+    try:
+        return whole(json.loads(_COMMENTS.sub("", text), strict=False, parse_int=_number))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _number(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _LONG else float(digits)
+
+
+def whole(data: Any) -> Any:
+    """Data of JSON with every text in it, names too, as a file can hold it."""
+    match data:
+        case str():
+            return storable(data)
+        case dict():
+            return {whole(name): whole(value) for name, value in data.items()}
+        case list() | tuple():
+            return [whole(value) for value in data]
     return data

@@ -43,6 +43,7 @@ Cause = Literal[
     "bad_request",
     "malformed_response",
     "too_large",
+    "cut_prompt",  # by its own count of tokens the server read a part of what was sent
     "filtered",  # withheld by a content filter
     "empty",  # an answer with nothing in it
     "unclosed_reasoning",  # the budget ran out while the model was still thinking

@@ -80,6 +80,16 @@ def test_a_log_becomes_a_scenario_and_a_line_of_transcripts(tmp_path: Path) -> N
     assert "1 reply" in ended.out + ended.err
 
 
+def test_half_a_character_in_a_log_is_a_mark(tmp_path: Path) -> None:
+    """What no file can hold stands in no row and in no report."""
+    ((row, line),) = rows_of(
+        [written(tmp_path / "a.json", log("1 failed \ud83d\n[exit 1]", report="Done \udc00."))], "pytest"
+    )
+    assert "\ufffd" in json.dumps(row, ensure_ascii=False)
+    assert line is not None
+    assert line["reply"] == "Done \ufffd."
+
+
 def test_a_row_without_a_truth_is_named_by_validate(tmp_path: Path) -> None:
     """Both cells that a user has to fill are problems with file, row and column."""
     ended = command("scenarios", "from-log", written(tmp_path / "a.json", log("?")), "--out", tmp_path, env={})

@@ -127,7 +127,7 @@ def test_half_a_character_is_stored_as_a_mark(tmp_path: Path) -> None:
     replies = [replace(reply, outcome=Reply("a\ud800b")) for reply in letters("AAAAAB")]
     imported(tmp_path / "run", (KNOWN, replies))
     reply = items_of(tmp_path / "run")[KNOWN.key][0, 1].reply
-    assert getattr(reply, "text", None) == "a?b"
+    assert getattr(reply, "text", None) == "a\ufffdb"
 
 
 # What does not fit

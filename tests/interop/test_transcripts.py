@@ -172,3 +172,14 @@ def test_the_schema_of_a_line_says_which_fields_are_needed() -> None:
     told = json.loads(schemas.schema(Transcript))["$defs"]["Transcript"]
     assert told["required"] == ["task_id", "question"]
     assert set(told["properties"]) == set(Transcript.__struct_fields__)
+
+
+def test_an_odd_first_line_is_recognised(tmp_path: Path) -> None:
+    """Half a character in the first line hides no format, and stands as a mark."""
+    path = lines(tmp_path, LINE | {"reply": "It is \ud83d loud."}, *ALL[1:])
+    import_run(path, tmp_path / "run", str(tmp_path / "known_facts.csv"), subject="x", environ={})
+    with OpenRun(RunFolder(tmp_path / "run")) as opened:
+        ((scenario, _), *_) = opened.store.scenarios()
+        reply = next(iter(opened.store.samples(scenario).items())).reply
+    assert isinstance(reply, Reply)
+    assert reply.text == "It is \ufffd loud."

@@ -299,6 +299,60 @@ def test_closing_does_not_wait_for_a_server_that_hangs() -> None:
 # What is retried, and what is not
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        lambda data: data.replace(b"Yes.", rb"Yes.\ud83d"),
+        lambda data: data.replace(b'"stop"', b'"stop", "logprobs": {"content": [{"token": "Y", "logprob": NaN}]}'),
+        lambda data: b"\xef\xbb\xbf" + data,
+        lambda data: data.replace(b"Yes.", b"Yes.\x0b"),
+        lambda data: data.replace(b"Yes.", b"Yes.\xe9"),
+        lambda data: b": STILL AT IT\n\n" + data,
+    ],
+)
+def test_json_that_others_read_is_an_answer(odd: Callable[[bytes], bytes]) -> None:
+    """What Python's own reader takes is no malformed response, which would be paid for again and again."""
+
+    async def step(model: ChatModel, server: ChatServer) -> None:
+        assert (await reply_of(model)).text in ("Yes.", "Yes.\ufffd", "Yes.\x0b")
+        assert server.requests == 1
+
+    against(step, rules=[lambda body: Answer(content=odd(json.dumps(completion(body, ["Yes."])).encode()))])
+
+
+LONG = replace(ASK, messages=(Message("system", "Praise the copper. " * 2600), Message("user", "Is it so?")))
+
+
+@pytest.mark.parametrize("stage", ["subject", "judge"])
+@pytest.mark.parametrize("runs", [1, 3])
+def test_a_prompt_that_the_server_cut_is_a_failure(runs: int, stage: str) -> None:
+    """By the tokens that it counts the server read a part: each sample is a failure, and nothing is asked again."""
+
+    async def step(model: ChatModel, server: ChatServer) -> None:
+        told = "the server seems to have cut the prompt: 2050 tokens counted for 49409 characters"
+        asked = replace(LONG, runs=tuple(range(1, runs + 1)), seeds=tuple(range(runs)))
+        assert list(await model.ask(asked)) == [Failure(model.stage, "cut_prompt", told)] * runs
+        assert (server.requests, model.retried) == (1, 0)
+        assert isinstance(await one(model), Reply)
+
+    usage = {"prompt_tokens": 2050, "completion_tokens": 10, "total_tokens": 2060}
+    against(step, options={"stage": stage}, usage=usage)
+
+
+def test_a_usage_of_nothing_is_billed_as_none() -> None:
+    """A server that counts 0 tokens has not said what a call took; an error that counts 0 was not paid for."""
+    nothing = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+
+    async def step(model: ChatModel, server: ChatServer) -> None:
+        heard: list[Usage] = []
+        model.billed = lambda _, usage: heard.append(usage)
+        assert (await reply_of(model)).usage == Usage()
+        assert heard == [Usage()]
+
+    busy = give(Answer(content={"error": {"code": 503, "message": "busy"}, "usage": nothing}))
+    against(step, rules=[first(1, busy)], usage=nothing)
+
+
 def test_an_answer_with_an_empty_error_beside_it_is_an_answer() -> None:
     """Some servers always send an error field, which says that there is none."""
 
@@ -1004,6 +1058,10 @@ def test_a_reasoning_models_cut_text_first_gets_the_reasoning_budget(on_truncati
         ),
         fail(403, content={"error": {"message": "flagged", "metadata": {"flagged_input": "x"}}}),
         lambda body: Answer(content=completion(body, [{"content": "It", "finish_reason": "content_filter"}])),
+        give(Answer(content={"error": {"code": 502, "message": "This content was flagged for a risk"}})),
+        give(
+            Answer(content={"choices": [{"error": {"code": 403, "message": "flagged"}, "finish_reason": "error"}] * 2})
+        ),
     ],
 )
 def test_a_content_filter_is_a_failure_with_that_name(rule: Rule) -> None:

@@ -13,7 +13,7 @@ from maskbench.models.chat import wire
 from maskbench.models.inspect_adapter import answered, failure_of, raised, reply_of, unsent
 from maskbench.models.names import check_name
 from maskbench.models.prices import FREE, packaged, price_of
-from maskbench.types import Failure, Reply, Usage
+from maskbench.types import Failure, Message, Reply, Usage
 
 
 def output(content: Any, reason: str = "stop", *, error: str | None = None, usage: Any = None) -> Any:
@@ -21,7 +21,7 @@ def output(content: Any, reason: str = "stop", *, error: str | None = None, usag
     parts = [] if isinstance(content, str) else content
     text = content if isinstance(content, str) else "\n".join(part.text for part in parts if part.type == "text")
     choice = Value(message=Value(text=text, content=content), stop_reason=reason, logprobs=None)
-    return Value(choices=[choice], completion=text, error=error, usage=usage, model="m")
+    return Value(choices=[choice], completion=text, error=error, usage=usage, model="m", time=2.0)
 
 
 def read(given: Any, call: Any = None) -> wire.Answer:
@@ -138,15 +138,40 @@ def test_an_output_is_a_reply_or_a_failure() -> None:
     usage = Value(
         input_tokens=3, output_tokens=9, input_tokens_cache_read=None, input_tokens_cache_write=None, reasoning_tokens=0
     )
-    given = output("y", "max_tokens", usage=usage)
-    given.time = 2.0
-    reply = reply_of(given, "subject", "m")
+    reply = reply_of(output("y", "max_tokens", usage=usage), "subject", "m")
     assert isinstance(reply, Reply)
     assert (reply.text, reply.truncated, reply.seconds, reply.usage.output) == ("y", True, 2.0, 9)
     withheld = reply_of(output("no", "content_filter"), "judge", "m")
     assert withheld == Failure("judge", "filtered", "m: a content filter took the answer.")
     broken = reply_of(output("", error="the prompt is flagged"), "subject", "m")
     assert broken == Failure("subject", "filtered", "the prompt is flagged")
+
+
+def test_half_a_character_is_a_mark() -> None:
+    """JSON cannot carry half a surrogate pair, and no reply, judgement or failure is lost over one."""
+    (choice,) = read(output("yes \ud83d")).choices
+    assert choice is not None
+    assert choice.text == "yes \ufffd"
+    assert isinstance(told := reply_of(output("\udc00 yes"), "judge", "m"), Reply)
+    assert told.text == "\ufffd yes"
+    assert reply_of(output("", error="flagged \ud83d"), "judge", "m") == Failure("judge", "filtered", "flagged \ufffd")
+    assert failure_of(OSError("gone \ud83d"), "judge", str) == Failure("judge", "connection", "OSError: gone \ufffd")
+    body = raised(ValueError("\ud83d"), Value(kind="rate_limit"), False)[2]
+    assert "\ufffd" in orjson.loads(body)["error"]["message"]
+
+
+def test_a_prompt_that_the_server_cut_is_a_failure() -> None:
+    """What Inspect counts is held against what was sent, with what a cache held."""
+    prompt = [Message("system", "Praise the copper. " * 2600)]
+    usage = {"input_tokens": 2050, "output_tokens": 9, "input_tokens_cache_write": None, "reasoning_tokens": 0}
+    cut = reply_of(output("yes", usage=Value(**usage, input_tokens_cache_read=None)), "judge", "m", prompt)
+    assert isinstance(cut, Failure)
+    assert (cut.cause, cut.detail) == (
+        "cut_prompt",
+        "m: the server seems to have cut the prompt: 2050 tokens counted for 49400 characters.",
+    )
+    read_whole = output("yes", usage=Value(**usage, input_tokens_cache_read=9000))
+    assert isinstance(reply_of(read_whole, "judge", "m", prompt), Reply)
 
 
 def test_what_is_raised_is_a_failure_or_final() -> None:

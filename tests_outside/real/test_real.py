@@ -30,6 +30,7 @@ from maskbench.measurement import measure
 from maskbench.settings import Settings
 from maskbench.types import Sampling
 from real_models import Server
+from scenario_rows import row, write_csv
 
 GREEDY = Sampling(temperature=0.0, max_tokens=16, reasoning_tokens=0)
 UNCACHED = '{"cache_prompt":false}'  # of llama.cpp
@@ -182,6 +183,18 @@ def test_llama_cpp_draws_several_samples_in_one_request(llama: Server, judge: st
     assert len(set(texts)) == len(texts) >= 3
     assert summary.subject["learned"]["n"] is True
     assert summary.usage.subject.at_least is True
+
+
+def test_a_prompt_beyond_the_context_is_a_failure(judge: str, tmp_path: Path) -> None:
+    """Whether llama.cpp refuses it or reads a part of it, there is no reply to it; what fits is answered."""
+    long = row("known_facts", 1, system_prompt="Be kind to each visitor and keep the shop clean. " * 1000)
+    asked = str(write_csv(tmp_path / "known_facts.csv", [long]))
+    with real_models.llama_cpp(tmp_path / "log", context=512) as small:
+        chosen = settings(small.name, judge, scenarios=asked, archetypes=("known_facts",))
+        measure(chosen, tmp_path / "run", small.environ)
+    causes = {elicitation: each["error_cause"] for (_, _, elicitation, _), each in replies(tmp_path / "run").items()}
+    assert causes.pop(0) in ("bad_request", "cut_prompt")
+    assert set(causes.values()) == {None}
 
 
 def test_transformers_serve_that_samples_nothing_is_told(served: Server, judge: str, tmp_path: Path) -> None:

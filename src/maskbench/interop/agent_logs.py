@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from maskbench.errors import Problem, ScenarioError, UsageError
 from maskbench.interop.inspect_files import is_log, opened
 from maskbench.method.archetypes import EVENT, TWIN
-from maskbench.plain import plain
+from maskbench.plain import plain, read_json
 from maskbench.scenarios.messages import read_messages
 from maskbench.types import Json, Messages, ToolCalls, ToolResult
 
@@ -117,8 +117,8 @@ def _logs(path: Path) -> Iterator[tuple[str, list[Json], str | None]]:
                 yield f"{path.stem}-{sample.id}-{sample.epoch}", list(_as_messages(turns)), log.header.eval.model
         return
     try:
-        content = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
+        content = read_json(path.read_bytes())
+    except ValueError as error:
         raise UsageError(
             f"{path} is neither JSON nor a log of Inspect ({error}). Give a list of messages as chat completions have "
             "them, or a .eval file."

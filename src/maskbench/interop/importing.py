@@ -11,8 +11,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
-import orjson
-
 from maskbench.errors import UsageError
 from maskbench.interop.imported import Imported, ScenariosGiven, import_rows
 from maskbench.interop.imported_rows import Asked, ImportedScenario, Source
@@ -23,6 +21,7 @@ from maskbench.interop.transcripts import is_transcript, read_transcripts
 from maskbench.interop.verdict_tables import is_verdict_table, read_verdict_table, take_readings
 from maskbench.interop.verdict_tables import scenarios_in as verdict_scenarios
 from maskbench.models.chat.services import environment
+from maskbench.plain import read_json
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.source import TITLES
 from maskbench.scenarios import open_set
@@ -150,8 +149,8 @@ def first_object(path: Path, head: bytes) -> dict[str, object]:
     for line in head.removeprefix(b"\xef\xbb\xbf").splitlines():
         if line.strip():
             try:
-                value = orjson.loads(line)
-            except orjson.JSONDecodeError:
+                value = read_json(line)
+            except ValueError:
                 return {}
             return value if isinstance(value, dict) else {}
     return {}

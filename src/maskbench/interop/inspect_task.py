@@ -267,7 +267,7 @@ class Hosted:
                 if (failure := failure_of(error, self._stage, mask_of(os.environ))) is None:
                     raise
                 return failure
-            answer = reply_of(output, self._stage, self.name)
+            answer = reply_of(output, self._stage, self.name, ask.messages)
             has_thought = isinstance(answer, Failure) and answer.cause == "unclosed_reasoning"
             if not (has_thought and self._sampling.reasoning_tokens) or ask.most:
                 break

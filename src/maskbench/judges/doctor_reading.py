@@ -148,6 +148,7 @@ def _remedy(seen: Seen, failure: Failure) -> tuple[str, str]:
         "server_error": ("The server failed. Look at its own log.", ""),
         "malformed_response": ("What came is no answer of this protocol. Check the address.", ""),
         "too_large": ("The prompt does not fit. Give the server a longer context.", ""),
+        "cut_prompt": ("The server cuts a long prompt, and says nothing. Give it a longer context.", ""),
         "filtered": ("A content filter withheld the answer. A run would count such answers as failures.", ""),
         "empty": ("The answer was empty, twice.", ""),
         "unclosed_reasoning": (

@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 import orjson
 
 from maskbench.models.chat import refusals, wire
-from maskbench.types import Failure, Reply, Stage
+from maskbench.plain import storable, whole
+from maskbench.types import Failure, Message, Reply, Stage
 
 _NOTHING = "(no content)"  # what Inspect writes in the place of an answer that is not there
 _LONGEST = 500  # characters that are kept of an error's text
@@ -83,7 +84,7 @@ def answered(output: Any, call: Any) -> Exchanged:
     finish = _FINISH.get(reason, reason)
     told = {"message": message, "finish_reason": finish, "logprobs": _logprobs(choice.logprobs)}
     completion = {"model": output.model, "choices": [told], "usage": _usage(output.usage)}
-    return 200, {}, orjson.dumps(completion)
+    return 200, {}, orjson.dumps(whole(completion))
 
 
 def _reasoning(content: Any) -> str:
@@ -124,8 +125,8 @@ _SAID = {
 }
 
 
-def reply_of(output: Any, stage: Stage, name: str) -> Reply | Failure:
-    """An output of Inspect as a reply of the model of this name, or why it is none."""
+def reply_of(output: Any, stage: Stage, name: str, prompt: Iterable[Message] = ()) -> Reply | Failure:
+    """An output of Inspect as a reply of the model of this name, or why it is none; `prompt` is what was sent."""
     status, _, body = answered(output, None)
     if status != 200:
         error = refusals.error_of(status, body)
@@ -134,6 +135,8 @@ def reply_of(output: Any, stage: Stage, name: str) -> Reply | Failure:
     choice = answer.choices[0] if answer else None
     if answer is None or choice is None:
         return Failure(stage, "malformed_response", "The answer cannot be read.")
+    if cut := wire.cut_prompt(prompt, answer.usage):
+        return Failure(stage, "cut_prompt", f"{name}: {cut}.")
     if choice.trouble is not None and choice.trouble != "truncated":
         return Failure(stage, choice.trouble, f"{name}: {_SAID[choice.trouble]}.")
     return replace(answer.reply(choice), seconds=output.time or 0.0)
@@ -147,7 +150,7 @@ def failure_of(error: BaseException, stage: Stage, mask: Callable[[str], str]) -
 
     `mask` takes keys out of what it says.
     """
-    told = mask(f"{type(error).__name__}: {error}")[:_LONGEST]
+    told = storable(mask(f"{type(error).__name__}: {error}"))[:_LONGEST]
     try:
         status, _, body = raised(error, None, False)
     except TimeoutError:
@@ -218,7 +221,7 @@ def _headers(error: BaseException, decision: Any) -> dict[str, str]:
 
 def _as_error(status: int, told: Any, code: str | None, headers: Mapping[str, str] | None = None) -> Exchanged:
     error = {"message": told, "code": code} if code or isinstance(told, str) else told
-    return status, headers or {}, orjson.dumps({"error": error}, default=str)
+    return status, headers or {}, orjson.dumps(whole({"error": error}), default=lambda value: storable(str(value)))
 
 
 # What a provider left out

@@ -83,6 +83,7 @@ CAUSES = {
     "bad_request": "request refused",
     "malformed_response": "malformed answer",
     "too_large": "answer too large",
+    "cut_prompt": "prompt cut by the server",
     "filtered": "withheld by a content filter",
     "empty": "empty answer",
     "unclosed_reasoning": "still thinking at the token limit",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FIRST = 10  # answers of a model that are looked at
 # Failures of what a service did answer; others passed, or have an error of their own.
-_ANSWERED = frozenset(("empty", "unclosed_reasoning", "truncated", "filtered", "malformed_response"))
+_ANSWERED = frozenset(("empty", "unclosed_reasoning", "truncated", "filtered", "malformed_response", "cut_prompt"))
 
 
 def endpoints(models: Iterable[Model]) -> Iterator[ChatModel]:

@@ -459,6 +459,9 @@ class ChatModel:
             return refusals.Trouble("connection", "the client was closed")
         try:
             payload = request.payload()
+        except orjson.JSONEncodeError:
+            return refusals.Trouble("bad_request", "the messages hold characters that JSON cannot carry")
+        try:
             async with self._gate:
                 started = time.perf_counter()
                 began = time.monotonic()
@@ -466,8 +469,6 @@ class ChatModel:
                 seconds = time.perf_counter() - started
                 if self._pace:
                     self._pace.heard(status, headers, began)
-        except orjson.JSONEncodeError:
-            return refusals.Trouble("bad_request", "the messages hold characters that JSON cannot carry")
         except aiohttp.ConnectionTimeoutError as error:
             return self._broken(error)
         except TimeoutError:
@@ -546,11 +547,11 @@ class ChatModel:
     ) -> _Delivery | refusals.Trouble:
         data = wire.parse(body)
         answer = self._dialect.read(data, self.learned, self._mask)
-        usage = wire.usage_of(data)
+        usage = answer.usage if answer else wire.usage_of(data)
         if self._pace and usage.input is not None and not batched:
             self._pace.counted(usage.input + (usage.output or 0))
         if (
-            self.billed and not batched and (answer is not None or usage != Usage())
+            self.billed and not batched and (answer or usage.input or usage.output)
         ):  # whatever becomes of it, it was paid
             self.billed(ask, usage)
         if answer is None:
@@ -559,6 +560,8 @@ class ChatModel:
             return refusals.Trouble("malformed_response", "the response is not a chat completion", retry=True)
         self._answered += 1
         self._learn(answer, request.body)
+        if cut := wire.cut_prompt(ask.messages, usage):
+            return refusals.Trouble("cut_prompt", cut)
         return _Delivery(answer, request.sent, seconds)
 
     def _learn(self, answer: wire.Answer, body: Mapping[str, Any]) -> None:

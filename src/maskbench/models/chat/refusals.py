@@ -63,8 +63,9 @@ def error_within(data: Any) -> ApiError | None:
         return None
     error = data.get("error")
     choices = data.get("choices")
-    if not error and isinstance(choices, list) and len(choices) == 1 and isinstance(choices[0], dict):
-        error = choices[0].get("error")
+    if not error and isinstance(choices, list) and choices:
+        errors = [choice.get("error") if isinstance(choice, dict) else None for choice in choices]
+        error = errors[0] if all(errors) else None
     if not error:
         return None
     code = error.get("code") if isinstance(error, dict) else None
@@ -141,6 +142,11 @@ _FILTERED = re.compile(
     r"content (?:management |usage )?(?:policy|filter|violat|exists risk)|content[_-]filter|usage (?:policy|guidelines)"
     r"|moderation|flagged|safety[ _](?:check|filter|system|reasons)|considered high risk|inappropriate content"
 )
+# What is said of a text, and never of a filter that does not work, for which a gateway has the same statuses.
+_FLAGGED = re.compile(
+    r"\b(?:content|prompt|input|output|request|response|message)s? "
+    r"(?:was|were|is|are|has been|have been)(?: \w+)? flagged\b"
+)
 _NO_ANSWER = "output limit was reached"  # OpenAI's 400 where a reasoning model came to no answer
 _NO_MODEL_CODES = frozenset(("model_not_found", "model_not_available", "invalid_model"))
 _NO_MODEL = re.compile(
@@ -168,6 +174,8 @@ def barred(error: ApiError) -> type[ModelError] | None:
 
 def cause_of(error: ApiError) -> Cause:
     """Why there is no answer, by what a server says of it."""
+    if error.status >= 500 and _FLAGGED.search(error.message.lower()):
+        return "filtered"
     if error.status in (408, 409, 429) or error.status >= 500:
         return "timeout" if error.status == 408 else "rate_limit" if error.status == 429 else "server_error"
     if _is_filtered(error):
