@@ -24,6 +24,14 @@ def output(content: Any, reason: str = "stop", *, error: str | None = None, usag
     return Value(choices=[choice], completion=text, error=error, usage=usage, model="m", time=2.0)
 
 
+def _nested(depth: int) -> Any:
+    """An error within an error, so many times."""
+    error: Any = "odd"
+    for _ in range(depth):
+        error = {"error": error}
+    return error
+
+
 def read(given: Any, call: Any = None) -> wire.Answer:
     """The answer that our reader makes of it."""
     exchanged = answered(given, call)
@@ -158,6 +166,14 @@ def test_half_a_character_is_a_mark() -> None:
     assert failure_of(OSError("gone \ud83d"), "judge", str) == Failure("judge", "connection", "OSError: gone \ufffd")
     body = raised(ValueError("\ud83d"), Value(kind="rate_limit"), False)[2]
     assert "\ufffd" in orjson.loads(body)["error"]["message"]
+
+
+@pytest.mark.parametrize("body", [{1: "x"}, *(_nested(depth) for depth in (300, 3000))])
+def test_an_error_that_no_json_can_carry_is_an_error(body: Any) -> None:
+    """A service may nest its error as deeply as it likes: the status is kept, and nothing is raised."""
+    error = ValueError("odd")
+    error.status, error.body = 400, body  # type: ignore[attr-defined]
+    assert raised(error, None, False)[0] == 400
 
 
 def test_a_prompt_that_the_server_cut_is_a_failure() -> None:

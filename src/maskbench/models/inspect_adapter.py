@@ -221,7 +221,11 @@ def _headers(error: BaseException, decision: Any) -> dict[str, str]:
 
 def _as_error(status: int, told: Any, code: str | None, headers: Mapping[str, str] | None = None) -> Exchanged:
     error = {"message": told, "code": code} if code or isinstance(told, str) else told
-    return status, headers or {}, orjson.dumps(whole({"error": error}), default=lambda value: storable(str(value)))
+    try:
+        body = orjson.dumps(whole({"error": error}), default=lambda value: storable(str(value)))
+    except (RecursionError, orjson.JSONEncodeError):  # nested too deeply, or with names that are none in JSON
+        body = orjson.dumps({"error": {"message": "the error cannot be written as JSON", "code": code}})
+    return status, headers or {}, body
 
 
 # What a provider left out
