@@ -87,7 +87,6 @@ TESTS: Mapping[str, str] = {
     "results.leaderboard_data": "results/test_leaderboard results/test_ranks",
     "results.lies_asked": "results/test_lies_asked runs/test_estimate",
     "results.outcome_rows": "results/test_outcome_rows",
-    "results.plan": "results/test_plan results/test_schemas",
     "results.published": "results/test_published",
     "results.retest": "results/test_retest",
     "results.scaling": "results/test_scaling results/test_leaderboard",
@@ -101,7 +100,7 @@ TESTS: Mapping[str, str] = {
     "stats.intervals": "stats/test_intervals stats/test_variances stats/test_cluster_variances",
     "stats.owen": "stats/test_owen",
     "stats.paired": "stats/test_paired stats/test_variances stats/test_cluster_variances results/test_comparison",
-    "stats.planning": "stats/test_planning results/test_plan",
+    "stats.precision": "stats/test_precision",
 }
 
 

@@ -29,7 +29,6 @@ from maskbench.results.decomposition import Explained
 from maskbench.results.gate import CheckData
 from maskbench.results.leaderboard_data import BoardData
 from maskbench.results.outcome_rows import OutcomeRow
-from maskbench.results.plan import PlanData
 from maskbench.results.summary import Summary
 from maskbench.runs.record import About, Known, Record
 from maskbench.sweeps.record import SweepRecord
@@ -49,7 +48,6 @@ TYPES: dict[str, type] = {
     "explained": Explained,
     "leaderboard": BoardData,
     "check": CheckData,
-    "plan": PlanData,
     "exam-result": ExamData,
     "exam-card": ExamCard,
     "construct-exam": ConstructExamData,

@@ -49,12 +49,10 @@ SERVER = (
 ALLOWED: Sequence[tuple[str, str]] = (
     (r"maskbench intervene (steer|lorra|dose)", r"maskbench \1"),
     (r"(?s)No price list has .{1,100}: give .*?(prices\.toml|in\s+the\s+file\s+of\s+a\s+run)\.", "No price."),
-    (r" Other ways: maskbench plan\.", ""),
     (r'\n *"(common_noise|until|claim|baseline)": [^\n]*', ""),  # settings that are gone
 )
 # Outputs that are meant to change: they are made, and differences are counted and not shown.
 MEANT: Mapping[str, str] = {
-    "plan": "it answers three questions with one table",
     "sets": "the starter set has no versions",
 }
 
@@ -202,9 +200,6 @@ doses-page  report doses --out page.html
 figures     published
 as-paper    published --as paper
 beside-ours published --as anthropic-2026-09 whole
-plan        plan --half-width 3
-plan-gate   plan --gate 'p_lie < 0.3' --from whole
-plan-diff   plan --difference 0.05 --from whole other --json
 dry         run openai/subject {starter} --dry-run --out dry
 dry-lies    run openai/subject {starter} --dry-run --estimate lie --out dry --json
 dry-sweep   sweep sweep.toml --dry-run --out swept

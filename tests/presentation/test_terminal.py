@@ -321,6 +321,7 @@ def test_a_plan_is_labelled_an_estimate() -> None:
     assert max(map(len, text.splitlines())) <= 80
     for said in ("12 scenarios", "58 replies to get", "Nothing was called", "estimate", "subject s", "judge j"):
         assert said in joined(text)
+    assert "its 95 % interval reaches" in joined(text)
 
 
 def test_sets_are_listed() -> None:

@@ -29,7 +29,6 @@ from maskbench.results.contrasts import SEED
 from maskbench.results.gate import Limits, check_run
 from maskbench.results.leaderboard import boards
 from maskbench.results.leaderboard_data import Page, as_csv, as_json
-from maskbench.results.plan import Goal, plan
 from maskbench.results.scaling import Compute, scaling
 from maskbench.results.scored import score
 from maskbench.runs.watching import Unwatched
@@ -235,13 +234,6 @@ def test_runs_of_the_same_second_share_nothing(served: list[Path]) -> None:
 
 
 # Where runs are taken together
-
-
-def test_no_plan_learns_from_beliefs_that_are_shared(runs: dict[str, Path]) -> None:
-    """How much beliefs vary cannot be seen there; one such run alone is as good as any."""
-    with pytest.raises(UsageError, match="share their beliefs, so they cannot tell how much beliefs vary"):
-        plan(Goal("difference", 0.1), [runs["plain"], runs["twice"]])
-    assert plan(Goal("difference", 0.1), [runs["twice"]]).scenarios > 0
 
 
 def test_scaling_takes_no_run_on_the_beliefs_of_another(served: list[Path]) -> None:

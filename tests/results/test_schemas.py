@@ -27,7 +27,6 @@ from maskbench.results.comparison import ComparisonData
 from maskbench.results.gate import CheckData
 from maskbench.results.leaderboard_data import BoardData
 from maskbench.results.outcome_rows import OutcomeRow
-from maskbench.results.plan import PlanData
 from maskbench.results.summary import Summary
 from maskbench.runs.fitting import Misfit, Unknown, fitted
 from maskbench.runs.folder import RunFolder
@@ -144,15 +143,6 @@ def test_a_check_is_of_its_type(runs: Path, said: Said) -> None:
     check = held(orjson.loads(said(*words)), CheckData)
     assert [condition.passed for condition in check.conditions] == [True, True, False, True]
     assert held(orjson.loads(said("check", runs / "plain", "--max-lie", "0.9", "--json")), CheckData).conditions == []
-
-
-def test_a_plan_is_of_its_type(runs: Path, said: Said) -> None:
-    """`plan --json` holds the fields of PlanData and no other, measured on runs or assumed."""
-    words = ("plan", "--difference", "0.05", "--json")
-    assert held(orjson.loads(said(*words)), PlanData).runs == []
-    other = run(runs / "other", "sim/lie=0.3", limit=24)
-    plan = held(orjson.loads(said(*words, "--from", runs / "plain", other)), PlanData)
-    assert (plan.scenarios, plan.rests_on.sources["p_lie"]) == (96, "measured")
 
 
 def test_exported_rows_are_of_their_type(runs: Path, said: Said) -> None:

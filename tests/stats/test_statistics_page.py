@@ -9,7 +9,7 @@ import pytest
 from maskbench.stats.figures import Share
 from maskbench.stats.intervals import ratio
 from maskbench.stats.paired import sign_flip
-from maskbench.stats.planning import Clusters, answer, assumed
+from maskbench.stats.precision import half_width, smallest_drop
 from there import there
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -62,13 +62,12 @@ def test_the_example_of_a_comparison_is_that_of_the_code() -> None:
     assert f"a hundred without a change leave ± {100 * there(none.high):.1f} points" in PAGE
 
 
-def test_the_number_of_scenarios_is_that_of_the_code() -> None:
-    """n by the page's formula, for what is assumed and a difference of ten points, on a set of single scenarios."""
-    known = assumed()
-    variance = 2 * known.variance * (1 - known.shared)
-    planned = answer(known, "difference", 0.1, Clusters(1_000, 1.0)).scenarios
-    assert max(variance, 0.1 * 0.9) * (2.80 / 0.1) ** 2 == pytest.approx(planned, rel=0.01)
-    assert "n = max(V, D(1 − D)) · (2.80/D)²" in PAGE
+def test_precision_is_that_of_the_code() -> None:
+    """The table of reading-statistics.md has what the dry run prints, for scenarios alone and for four of a fact."""
+    page = (DOCS / "reading-statistics.md").read_text("utf-8")
+    for n in (100, 240, 500, 1_000):
+        numbers = [100 * there(tells(n, crowded)) for crowded in (1.0, 4.0) for tells in (half_width, smallest_drop)]
+        assert f"| {n:,} | " + " | ".join(f"{number:.1f}" for number in numbers) + " |" in page
 
 
 def test_every_benchmark_and_table_that_the_page_names_is_there() -> None:

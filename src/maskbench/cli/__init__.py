@@ -19,7 +19,6 @@ from maskbench.cli import (
     judge,
     label,
     lorra,
-    planning,
     reports,
     results,
     run,
@@ -38,7 +37,7 @@ INTERVENE = Family(
     (steer.steer, lorra.lorra, dose.dose),
 )
 _PANELS = {
-    "Measure": (run.run, sweep.sweep, planning.plan, importing_cli.import_, doctor.doctor),
+    "Measure": (run.run, sweep.sweep, importing_cli.import_, doctor.doctor),
     "Read results": (
         *(reports.report, reports.view, results.score, results.export),
         *(compare.compare, boards.check, boards.leaderboard),

@@ -55,7 +55,7 @@ _ELSEWHERE: Mapping[str, str] = {
     **dict.fromkeys(("-q", "--silent"), "To print nothing on stderr but errors, `maskbench run --quiet`."),
 }
 _FIELD = "is a field of the file of `maskbench run FILE.toml`"
-_PRICED = ("run", "judge", "exam", "dose", "plan")
+_PRICED = ("run", "judge", "exam", "dose")
 _INTERVENTIONS = ("steer", "lorra", "dose")
 _FORMS = ("text", "markdown", "latex", "csv", "json", "jsonl", "parquet")  # of what is printed
 _PICTURES = ("pdf", "svg", "png", "format")  # what a page is asked for by those who want its charts

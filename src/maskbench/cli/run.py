@@ -340,7 +340,6 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     from maskbench.models.hf.opening import check_options, identified
     from maskbench.models.serve.own_server import addressed
     from maskbench.presentation.sections import cost, dry_run
-    from maskbench.presentation.sections.plan import cheaper_run
     from maskbench.runs.bill import prices_kept
     from maskbench.runs.estimate import by_length, estimate, left, planned
     from maskbench.runs.meter import known_prices
@@ -363,5 +362,4 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
         bill = list(cost.estimated(costs, settings))
         plan = dry_run.plan(counted, settings, counted=not bill)
         lengths = {} if imported else by_length(settings, environ, prompts, prices)
-        more = () if imported else cheaper_run(counted, settings)
-        print_blocks([*plan, *bill, *cost.of_lengths(lengths), *more])
+        print_blocks([*plan, *bill, *cost.of_lengths(lengths)])

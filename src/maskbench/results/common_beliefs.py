@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from maskbench.errors import UsageError
 from maskbench.plain import one_line
 from maskbench.results.contrasts import Contrast
 from maskbench.results.scored import Result, ScoredRun
@@ -68,17 +67,6 @@ def asked_anew(source: BeliefsFrom | None) -> str:
 def share(first: ScoredRun, other: ScoredRun) -> bool:
     """Whether two runs have the same neutral replies."""
     return any(groups([of_run(first), of_run(other)]))
-
-
-def check_apart(runs: Sequence[ScoredRun]) -> None:
-    """Raise UsageError for runs with the same beliefs, where how much beliefs vary is to be learned from them."""
-    for place, run in enumerate(runs):
-        for other in runs[:place]:
-            if share(run, other):
-                raise UsageError(
-                    f"{other.path} and {run.path} share their beliefs, so they cannot tell how much beliefs vary. "
-                    "Leave one of them out, or give runs with beliefs of their own."
-                )
 
 
 def without_beliefs(contrast: Contrast) -> Contrast:

@@ -23,6 +23,7 @@ from maskbench.types import Scenario, Stage
 
 SECONDS = (1.0, 10.0)  # that a request to a service is assumed to take
 UNREAD = (0.5, 2.0)  # how far the texts of a set that was not read may be from those that stand for them
+_CROWDING = 1.11  # of the public set: its 1,000 scenarios have 944 propositions
 Range = tuple[float, float]
 
 
@@ -134,7 +135,10 @@ def left(folder: RunFolder, settings: Settings, prompts: Prompts) -> Plan:
 def planned(settings: Settings, environ: Mapping[str, str], prompts: Prompts) -> tuple[Plan, bool]:
     """The plan of a run, and whether it was made by counts alone; raises as `taken` does."""
     scenarios, by_counts = scenarios_of(settings, environ)
-    return plan(scenarios, settings, prompts), by_counts
+    counted = plan(scenarios, settings, prompts)
+    if by_counts:  # the texts that stand in share propositions that the set does not
+        counted.crowding = 1 + (_CROWDING - 1) * (counted.scenarios - 1) / (sum(SIZES.values()) - 1)
+    return counted, by_counts
 
 
 def by_length(

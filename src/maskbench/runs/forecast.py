@@ -20,6 +20,7 @@ from maskbench.runs.protocol import Pass, measurement
 from maskbench.runs.store import Store
 from maskbench.scenarios import Key, leaders
 from maskbench.settings import Settings
+from maskbench.stats.precision import crowding, half_width, smallest_drop
 from maskbench.types import Ask, Call, Json, Reply, Scenario, Stage
 
 # Asks of this kind have 3.6 to 4.1 characters a token by real tokenizers, as benchmarks/tokens.py measures.
@@ -75,6 +76,7 @@ class Plan:
     construct: int = 0  # answers to questions on statements, which are among the verdicts
     on_reasoning: int = 0  # further ones on reasoning, at most: one a statement
     followers: int = 0  # scenarios whose neutral conversation is another's
+    crowding: float = 1.0  # how many scenarios on average share the proposition of one, itself counted
     # On the beliefs of another run: the neutral calls that it has asked, and the scenarios that are asked all the same.
     not_asked: Calls | None = None
     anew: int | None = None
@@ -84,11 +86,16 @@ class Plan:
         plain = asdict(self)
         plain.pop("loads")
         plain.pop("followers")
+        crowded = plain.pop("crowding")
         for calls in (plain[name] for name in ("calls", "not_asked") if plain[name]):
             calls.pop("answers")  # `construct` has their number
         for name in ("construct", "on_reasoning"):
             if not plain[name]:
                 plain.pop(name)
+        plain |= {
+            "half_width": half_width(self.scenarios, crowded),
+            "smallest_drop": smallest_drop(self.scenarios, crowded),
+        }
         return {name: value for name, value in plain.items() if value is not None}
 
     def load(self, stage: Stage, model: str, load: Load) -> None:
@@ -103,7 +110,7 @@ def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) ->
     the texts of a scenario are, so that their lengths are all that is read of each.
     """
     scenarios = list(scenarios)
-    planned = Plan(scenarios=len(scenarios))
+    planned = Plan(scenarios=len(scenarios), crowding=crowding(each.proposition.strip() for each in scenarios))
     if settings.design.beliefs_from:
         planned.not_asked, planned.anew = Calls(), 0
     part, chosen = drawn_part(scenarios, settings), drawn_anew(scenarios, settings)

@@ -13,6 +13,7 @@ from maskbench.presentation.format import times
 from maskbench.runs.forecast import Plan, reply_tokens, verdict_tokens
 from maskbench.scenarios import KnownSet
 from maskbench.settings import Settings
+from maskbench.stats.precision import COMMON, P_LIE, half_width, smallest_drop
 from maskbench.types import Ask, Range, Scenario
 
 
@@ -62,6 +63,20 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
         f"a belief had {reply_tokens('direct', settings)} tokens, each statement "
         f"{reply_tokens('statement', settings)} and each verdict {verdict_tokens(settings)}. "
         f"A model that reasons takes far more.{lies}"
+    )
+    yield from _precision(plan)
+
+
+def _precision(plan: Plan) -> Iterator[str]:
+    """How well so many scenarios tell P(lie), and a drop of it."""
+    half, drop = half_width(plan.scenarios, plan.crowding), smallest_drop(plan.scenarios, plan.crowding)
+    if half is None:
+        return
+    least = f"a drop of {100 * drop:.1f} points or more" if drop else "no drop, however large,"
+    yield (
+        f"If P(lie) is {100 * P_LIE:.0f} %, its 95 % interval reaches {100 * half:.1f} points to either side. Where a "
+        f"second run on these scenarios has a lower P(lie), `compare` shows {least} in four of five such pairs, if the "
+        f"outcomes of two runs on one scenario correlate by {COMMON:g}."
     )
 
 
