@@ -52,6 +52,7 @@ REPLY_KEYS: list[tuple[dict[str, Any], str]] = [
     ({"quantize": "4bit"}, "249fe5f32781dff88832e4395338e9de"),
     ({"template_args": '{"a":1}'}, "84c8b1cf5d164aa28691fa0b9a46b25f"),
     ({"extra_body": '{"top_k":5}'}, "5ea78082a9ad413cc4ff2ef4338041fe"),
+    ({"whole_ends": ("repetition",)}, "c0452b64e9827695958aebe993c46bd3"),
 ]
 
 
@@ -106,6 +107,7 @@ SHORT = replace(SETTINGS.judging.sampling, max_tokens=64)
         ({"filtered": "evasive"}, "bca6c371c889"),
         ({"judge_sampling": SHORT, "judge_style": "verdict"}, "ff49da7e624f"),
         ({"template_args": '{"a":1}'}, "a29103310351"),
+        ({"whole_ends": ("repetition",)}, "ae61d0b36fbf"),
     ],
 )
 def test_protocol_ids(changed: dict[str, Any], known: str) -> None:

@@ -106,6 +106,7 @@ class Subject:
     sampling: Sampling = SUBJECT_SAMPLING
     on_truncation: Truncation = "judge"
     filtered: Filtered = "error"
+    whole_ends: tuple[Annotated[str, Meta(min_length=1, max_length=60)], ...] = ()  # words for whole ends, besides ours
     on_substitution: Substitution = "note"  # another model than the one asked for answered
     send_seed: bool = False
     tool_calls: Literal["native", "text"] = "native"  # of a conversation: as the endpoint has them, or as text
@@ -359,7 +360,7 @@ def reply_key(settings: Settings, ask: Ask, run: int) -> bytes:
     )
 
 
-_ADDED = ("template_args", "extra_body", "tool_calls")  # what a user changes in requests
+_ADDED = ("template_args", "extra_body", "tool_calls", "whole_ends")  # what a user changes in requests and answers
 _DEFAULTS = {each.metadata.get("option", each.name): each.default for kind in VALUES.values() for each in fields(kind)}
 
 

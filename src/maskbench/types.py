@@ -47,6 +47,7 @@ Cause = Literal[
     "filtered",  # withheld by a content filter
     "empty",  # an answer with nothing in it
     "unclosed_reasoning",  # the budget ran out while the model was still thinking
+    "unknown_end",  # the service ended it with a word that is not known, so that it may not be whole
     "truncated",  # cut off at the token limit, where the run treats that as a failure
     "unreadable",  # the judge's text holds no verdict
     "too_few_replies",  # the joint numerical belief verdict needs two

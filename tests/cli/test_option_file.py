@@ -28,6 +28,7 @@ judge-temperature = 0.5
 judge-numbers = "apart"
 extra-body = { top_k = 20 }
 archetype = ["known_facts", "statistics"]
+whole-ends = ["Repetition", "other"]
 placebo = false
 """
 
@@ -58,6 +59,7 @@ def test_a_file_holds_all_options(tmp_path: Path) -> None:
             'it.toml, timeout: a number is expected, and "3" in quotes is text. Write it as in timeout = 3',
         ),
         ("retries = -1", "it.toml, retries: -1 is outside of its limits. Give 0 or more."),
+        ("whole-ends = [1]", "it.toml, whole-ends: [1] cannot be meant"),
         ("like = 'me'", "it.toml, like: 'me' cannot be meant"),
         ("x", "it.toml is no TOML"),
     ],
@@ -85,6 +87,17 @@ def test_a_run_from_a_file_and_what_is_typed_before_it(tmp_path: Path) -> None:
     file.unlink()
     assert typed("run", "--out", out).code == 0
     assert RunFolder(out).settings().budget == prices
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [('["length"]', "it is how an answer ends that was cut"), ('[""]', "give words"), ('["SAFETY"]', "was withheld")],
+)
+def test_what_is_no_whole_end_cannot_be_called_one(tmp_path: Path, words: str, said: str) -> None:
+    """What is known to be cut or withheld stays so, and nothing is begun."""
+    refused = typed("run", written(tmp_path, f'model = "sim"\nwhole-ends = {words}'), "--out", tmp_path / "run")
+    assert (refused.code, said in " ".join(refused.err.split())) == (2, True)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_file_without_a_model_is_for_a_run_that_is_there(tmp_path: Path) -> None:

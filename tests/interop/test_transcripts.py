@@ -74,6 +74,13 @@ def test_a_reply_that_no_line_has_is_absent(tmp_path: Path) -> None:
         ({"finish_reason": "max_tokens"}, Reply("It is loud.", truncated=True)),
         ({"finish_reason": "stop", "reasoning": "Hm.", "model": "m-1"}, Reply("It is loud.", "Hm.", model="m-1")),
         ({"finish_reason": "content_filter"}, Failure("subject", "filtered", "finish_reason is content_filter.")),
+        ({"finish_reason": "LENGTH"}, Reply("It is loud.", truncated=True)),
+        ({"finish_reason": "max_output_tokens"}, Reply("It is loud.", truncated=True)),
+        ({"finish_reason": {"type": "length", "length": 9}}, Reply("It is loud.", truncated=True)),
+        ({"finish_reason": "ContentFilter"}, Failure("subject", "filtered", "finish_reason is ContentFilter.")),
+        ({"finish_reason": "SAFETY"}, Failure("subject", "filtered", "finish_reason is SAFETY.")),
+        ({"finish_reason": "abort"}, Failure("subject", "malformed_response", "finish_reason is abort.")),
+        ({"finish_reason": "other"}, Failure("subject", "unknown_end", "finish_reason is other.")),
         ({"reply": "  "}, Failure("subject", "empty", "The reply is empty.")),
         ({"reply": None, "error": "429"}, Failure("subject", "absent", "The line holds an error: 429")),
     ],
@@ -81,6 +88,20 @@ def test_a_reply_that_no_line_has_is_absent(tmp_path: Path) -> None:
 def test_what_a_line_says_of_its_reply(tmp_path: Path, told: dict[str, Any], reply: Reply | Failure) -> None:
     """Cut, withheld, empty and failed replies are what they are; reasoning and model are kept."""
     assert run_of(tmp_path, LINE | told)[0, 1] == reply
+
+
+@pytest.mark.parametrize(
+    ("finish", "says"),
+    [("length", True), ("STOP", True), ("", False), (None, False), ("other", False), ("abort", False)],
+)
+def test_which_replies_were_cut_is_known_where_a_line_says_it(tmp_path: Path, finish: str | None, says: bool) -> None:
+    """Only an end that is known to be whole or cut says it; an unknown word is named, with what to write."""
+    run_of(tmp_path, *ALL[1:], LINE | {"finish_reason": finish})
+    source = RunFolder(tmp_path / "run").read().imported
+    assert isinstance(source, ImportedFrom)
+    assert ("which replies were cut at the token limit" not in source.absent) is says
+    named = [note for note in source.notes if "finish_reason is not known (other)" in note]
+    assert len(named) == (finish == "other")
 
 
 def test_everything_that_is_wrong_is_told_with_line_field_and_remedy(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ ASK = Ask(TURNS, SCENARIO, "direct", 1)
 SUBJECT = Sampling(temperature=1.0, max_tokens=100, reasoning_tokens=500)
 
 
-def message(*blocks: dict[str, Any], stop: str = "end_turn", **usage: Any) -> dict[str, Any]:
+def message(*blocks: dict[str, Any], stop: str | None = "end_turn", **usage: Any) -> dict[str, Any]:
     """A response with these blocks."""
     content = list(blocks) or [{"type": "text", "text": "It is so."}]
     counted = {"input_tokens": 20, "output_tokens": 5, **usage}
@@ -169,10 +169,15 @@ def test_thinking_is_kept_beside_the_answer() -> None:
         ("model_context_window_exceeded", "It is so.", "cut"),
         ("refusal", "It is", "filtered"),
         ("pause_turn", "It is", "malformed_response"),
+        ("compaction", "It is", "malformed_response"),
+        ("error", "It is", "malformed_response"),
+        ("guardrail_intervened", "It is", "filtered"),
+        ("unknown", "It is", "unknown_end"),
+        (None, "It is so.", None),
         ("end_turn", " ", "empty"),
     ],
 )
-def test_stop_reasons(stop: str, text: str, cause: str | None) -> None:
+def test_stop_reasons(stop: str | None, text: str, cause: str | None) -> None:
     """Each stop reason is what it is of chat completions: an end, a cut, a filter, or a text that is not whole."""
     reply = ask(Server(message({"type": "text", "text": text}, stop=stop)))
     if cause in (None, "cut"):

@@ -39,6 +39,7 @@ from chat_server import (
 from maskbench.errors import AccessError, ModelError, UnknownModel, Unreachable
 from maskbench.models.chat.client import ChatModel, Patience
 from maskbench.models.chat.services import endpoint
+from maskbench.models.chat.wire import Recorded
 from maskbench.types import Ask, Failure, Message, Reply, Sampling, Scenario, Usage, conversation
 from patience import PATIENCE
 
@@ -405,6 +406,65 @@ def test_lasting_troubles_become_failures(rule: Rule, cause: str) -> None:
         assert server.requests == 4
 
     against(step, rules=[rule], options={"stage": "judge"})
+
+
+def ending(word: Any) -> dict[str, Any]:
+    """A server that ends each answer, which is a stump, with this word."""
+    return {"reply": {"content": "Well, before I", "finish_reason": word}}
+
+
+@pytest.mark.parametrize("stage", ["subject", "judge"])
+def test_an_unknown_end_is_a_failure_that_names_it_and_is_not_asked_again(stage: str) -> None:
+    """Nobody knows whether such an answer is whole; what to type where it is stands in the failure, without the key."""
+
+    async def step(model: ChatModel, server: ChatServer) -> None:
+        failure = await failure_of(model)
+        assert (failure.stage, failure.cause) == (stage, "unknown_end")
+        assert 'whole-ends = ["odd ***"]' in failure.detail
+        assert server.requests == 1
+
+    against(step, options={"stage": stage}, **ending(f"odd {KEY}"))
+
+
+def test_every_sample_with_an_unknown_end_is_a_failure_of_its_own() -> None:
+    """Samples that came together are no more asked again than one alone."""
+
+    async def step(model: ChatModel, server: ChatServer) -> None:
+        causes = {each.cause for each in await whole(model, several(3)) if isinstance(each, Failure)}
+        assert (causes, server.requests) == ({"unknown_end"}, 1)
+
+    against(step, **ending("odd"))
+
+
+def test_an_unknown_end_in_a_batch_is_a_failure_and_not_asked_live() -> None:
+    """What a batch brought is read by the same table."""
+
+    async def step(model: ChatModel, server: ChatServer) -> None:
+        choice = {"message": {"content": "Well, before I"}, "finish_reason": "odd"}
+        model.recorded = lambda _: Recorded(200, json.dumps({"choices": [choice]}).encode(), {"max_tokens": 100})
+        assert ((await failure_of(model)).cause, server.requests) == ("unknown_end", 0)
+
+    against(step)
+
+
+def test_what_a_run_calls_a_whole_end_is_one() -> None:
+    """The word is taken in any case, and an empty text is no answer all the same."""
+
+    async def step(model: ChatModel, server: ChatServer) -> None:
+        assert (await reply_of(model)).text == "Well, before I"
+
+    against(step, options={"whole_ends": ("ODD",)}, **ending("odd"))
+
+
+def test_an_answer_that_was_broken_off_is_asked_again_and_named() -> None:
+    """The same ask may bring a whole answer; where none comes, the failure has the service's word."""
+
+    async def step(model: ChatModel, server: ChatServer) -> None:
+        failure = await failure_of(model)
+        assert (failure.cause, failure.detail) == ("malformed_response", 'the answer was broken off ("abort")')
+        assert server.requests == 4
+
+    against(step, **ending({"type": "abort"}))
 
 
 def test_a_server_that_closes_on_us_after_answering_is_a_failure() -> None:

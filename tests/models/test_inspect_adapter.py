@@ -58,7 +58,7 @@ def test_parts_are_taken_apart() -> None:
         ("no", "content_filter", "filtered"),
         ("(no content)", "stop", "empty"),
         ("", "model_length", "unclosed_reasoning"),
-        ("yes", "unknown", None),
+        ("ye", "unknown", "unknown_end"),
     ],
 )
 def test_stop_reasons(text: str, reason: str, trouble: str | None) -> None:
@@ -149,6 +149,9 @@ def test_an_output_is_a_reply_or_a_failure() -> None:
     reply = reply_of(output("y", "max_tokens", usage=usage), "subject", "m")
     assert isinstance(reply, Reply)
     assert (reply.text, reply.truncated, reply.seconds, reply.usage.output) == ("y", True, 2.0, 9)
+    unknown = reply_of(output("ye", "unknown"), "judge", "m")
+    assert isinstance(unknown, Failure)
+    assert (unknown.stage, unknown.cause) == ("judge", "unknown_end")
     withheld = reply_of(output("no", "content_filter"), "judge", "m")
     assert withheld == Failure("judge", "filtered", "m: a content filter took the answer.")
     broken = reply_of(output("", error="the prompt is flagged"), "subject", "m")

@@ -338,6 +338,11 @@ def test_no_kind_of_text_seems_cut(text: str, tokens: int) -> None:
         ({"content": "<think>hm"}, "stop", "unclosed_reasoning"),
         ({"content": "part"}, "content_filter", "filtered"),
         ({"content": None}, "content_filter: RECITATION", "filtered"),
+        ({"content": "part"}, "SPII", "filtered"),
+        ({"content": "part"}, "model_context_window_exceeded", "truncated"),
+        ({"content": "part"}, "repetition", "unknown_end"),
+        ({"content": ""}, "load", "unknown_end"),
+        ({"content": "<think>hm"}, "odd", "unknown_end"),
     ],
 )
 def test_what_is_wrong_with_an_answer_is_named(message: Any, finish: Any, trouble: str) -> None:
@@ -373,6 +378,8 @@ def test_a_refusal_is_an_answer() -> None:
         {"choices": [{"message": {"content": {"text": "x"}}}]},
         {"choices": [{"message": {"content": "x"}, "error": {"code": 502}}]},
         {"choices": [{"message": {"content": "half a sen"}, "finish_reason": "error"}]},
+        {"choices": [{"message": {"content": "half a sen"}, "finish_reason": "abort"}]},
+        {"choices": [{"message": {"content": "half a sen"}, "finish_reason": {"type": "abort"}}]},
     ],
 )
 def test_wrong_types_make_no_answer(data: Any) -> None:

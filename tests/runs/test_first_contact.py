@@ -1,4 +1,4 @@
-"""A run on a service that was not met says so, looks at its first ten answers, and stops where most have no text."""
+"""The first ten answers are looked at, of a service that was not met more closely, and a run stops where most fail."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from chat_server import Body, ChatServer
 from flows import Ended, command, letter, number, serving, six_files
+from maskbench.runs.folder import RunFolder
 
 KEY = "sk-first-0123456789abcdef"
 UNMET = "openai has not been met by this version; the first ten answers are looked at closely"
@@ -103,12 +104,59 @@ def test_who_was_met_and_who_is_no_service_are_not_looked_at(name: str, scenario
     assert "nothing was odd" not in ended.err
 
 
-def test_no_batch_is_sent_where_the_first_answers_have_no_text(scenarios: Path, tmp_path: Path) -> None:
-    """The scenarios that are asked live before a batch are looked at, however few their answers are."""
-    ended, requests = run(scenarios, tmp_path / "run", "--batch", "both", reply=elsewhere)
+def ending(body: Body) -> Any:
+    """A subject whose answers end with a word that is not known."""
+    return {"content": answers(body), "finish_reason": "odd"} if body["model"] == "m" else answers(body)
+
+
+@pytest.mark.parametrize("name", ["openai", "openai-api/mine"])
+def test_a_run_whose_answers_end_oddly_stops_and_names_the_word(name: str, scenarios: Path, tmp_path: Path) -> None:
+    """Every service is looked at, met or not: after ten answers the run says which word it is, and what to type."""
+    ended, requests = run(scenarios, tmp_path / "run", name=name, reply=ending)
     told = " ".join(ended.err.split())
     assert ended.code == 130
-    assert "gave no text (empty" in told
+    assert f"10 of the first 10 answers of {name}/m are failures" in told
+    assert 'whole-ends = ["odd"]' in told
+    assert requests < 40  # of some 200
+    assert "says what to type" not in told
+    assert "gave no text" not in told
+
+
+def test_what_a_file_calls_a_whole_end_is_one(scenarios: Path, tmp_path: Path) -> None:
+    """The run goes through, and has the word among its settings."""
+    file = tmp_path / "it.toml"
+    file.write_text('whole-ends = ["ODD"]\nmodel = "openai-api/mine/m"\njudge = "openai-api/mine/j"\n', "utf-8")
+    with serving(reply=ending) as server:
+        words = [file, "--scenarios", scenarios, "--limit", "2", "--out", tmp_path / "run"]
+        ended = command("run", *words, env=environ(server, "MINE"))
+    assert ended.code == 0, ended.err
+    assert RunFolder(tmp_path / "run").settings().subject.whole_ends == ("odd",)
+
+
+def test_a_few_odd_ends_are_failures_and_do_not_stop(scenarios: Path, tmp_path: Path) -> None:
+    """Statements alone end oddly: each is an error, and never a verdict."""
+    some: Callable[[Body], Any] = lambda body: (  # noqa: E731
+        {"content": "Well, before", "finish_reason": "odd"}
+        if body["model"] == "m"
+        and body["messages"][0]["role"] == "system"
+        and "helpful" not in str(body["messages"][0])
+        else answers(body)
+    )
+    ended, _ = run(scenarios, tmp_path / "run", "--json", name="openai-api/mine", reply=some)
+    counts = json.loads(ended.out)["counts"]
+    assert counts["error"] > 0
+    assert json.loads(ended.out)["failures"]["subject"] == {"unknown_end": counts["error"]}
+
+
+@pytest.mark.parametrize(("reply", "says"), [(elsewhere, "gave no text (empty"), (ending, 'whole-ends = ["odd"]')])
+def test_no_batch_is_sent_where_the_first_answers_are_none(
+    reply: Callable[[Body], Any], says: str, scenarios: Path, tmp_path: Path
+) -> None:
+    """The scenarios that are asked live before a batch are looked at, however few their answers are."""
+    ended, requests = run(scenarios, tmp_path / "run", "--batch", "both", reply=reply)
+    told = " ".join(ended.err.split())
+    assert ended.code == 130
+    assert says in told
     assert "404" not in told  # this server takes no batch
     assert requests < 30
 

@@ -259,6 +259,7 @@ def test_reasoning_within_the_text_leaves_the_reply_unjudged(tmp_path: Path) -> 
         ("", "stop", "empty"),
         ("No.", "content_filter", "filtered"),
         ([{"type": "reasoning", "reasoning": "Well"}], "max_tokens", "unclosed_reasoning"),
+        ("No, bec", "unknown", "unknown_end"),
     ],
 )
 def test_an_answer_without_a_reply_is_a_failure(tmp_path: Path, content: object, stop: str, cause: str) -> None:
@@ -323,6 +324,14 @@ def test_a_judge_that_failed_is_a_failure_of_the_judge(tmp_path: Path) -> None:
     failed = failure(path, (1, 1))
     assert (failed.stage, failed.cause) == ("judge", "rate_limit")
     assert "abcdefghijklmnop" not in failed.detail
+
+
+def test_a_judge_whose_answer_may_not_be_whole_is_a_failure_of_the_judge(tmp_path: Path) -> None:
+    """Where Inspect does not know how the judge's answer ended, no verdict is read from it."""
+    event = judged(QUESTIONS[0], "No.", "Final Answer: B")
+    event["output"]["choices"][0]["stop_reason"] = "unknown"
+    failed = failure(eval_file(tmp_path / "log", [sample(["No."], (), [event])]), (1, 1))
+    assert (failed.stage, failed.cause) == ("judge", "unknown_end")
 
 
 def test_a_log_that_was_not_scored_has_no_verdicts(tmp_path: Path) -> None:

@@ -152,6 +152,21 @@ def test_replies_and_scenarios_come_whole(tmp_path: Path) -> None:
     assert there[0, 2].reply == LOST
 
 
+def test_a_reply_that_may_not_be_whole_is_a_failure(tmp_path: Path) -> None:
+    """Where Inspect does not know how a reply ended, it is none, and the verdict on it falls with it."""
+    made = sample(flows.scenario("known_facts", 1), "AAAAAAB")
+    last = [event for event in made["events"] if event.get("span_id") == "statement 1"][-1]
+    last["output"]["choices"][0]["stop_reason"] = "unknown"
+    import_run(written(tmp_path / "log.eval", [made]), tmp_path / "run")
+    with closing(RunFolder(tmp_path / "run").store()) as store:
+        ((stored, _),) = store.scenarios()
+        there = {(item.elicitation, item.run): item for item in store.samples(stored).items()}
+    assert isinstance(there[0, 1].reply, Failure)
+    assert there[0, 1].reply.cause == "unknown_end"
+    assert there[0, 1].judgement is None
+    assert isinstance(there[0, 2].reply, Reply)
+
+
 def test_what_the_task_leaves_out_is_left_out(tmp_path: Path) -> None:
     """Further epochs and samples that ended before they were judged are counted, and are no part of the run."""
     first, second, third = (flows.scenario("known_facts", number) for number in (1, 2, 3))

@@ -14,6 +14,7 @@ from maskbench.errors import UsageError
 from maskbench.method.construct import asked_for
 from maskbench.method.forms import form_of
 from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical
+from maskbench.models.ends import folded
 from maskbench.runs.completion import check_said, check_subject, settings_to_go_on
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.options import OPTIONS
@@ -164,6 +165,7 @@ def layer_numbers(text: str) -> tuple[int, ...]:
 # How a setting is read from what is typed, and which settings follow from that.
 _READ: Mapping[str, Callable[[Any], Any]] = {
     "archetype": lambda names: tuple(dict.fromkeys(names)),
+    "whole_ends": lambda words: tuple(sorted(set(map(folded, words)))),
     "template_args": partial(canonical, TEMPLATE_ARGS),
     "extra_body": partial(canonical, EXTRA_BODY),
     "layers": layer_numbers,

@@ -24,6 +24,7 @@ from maskbench.interop.inspect_files import Log, calls_of, is_log, kept_in, open
 from maskbench.method.rules import PORT_ARGUMENTS, as_in_the_log, named
 from maskbench.method.verdict import read_elsewhere
 from maskbench.models.chat import refusals
+from maskbench.models.ends import end_of
 from maskbench.models.inspect_adapter import reply_of
 from maskbench.plain import plain
 from maskbench.runs.source import UNSAID
@@ -55,7 +56,6 @@ _READ = 4_000  # characters of an error's text that are looked at
 _LONGEST = 300  # characters of a judge's answer that are shown
 _FINAL = re.compile(r"Final Answer:\s*([^\n]+)", re.IGNORECASE)
 _PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
-_CUT = ("max_tokens", "model_length")
 _CAUSES: tuple[tuple[re.Pattern[str], Cause], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), cast(Cause, cause))
     for pattern, cause in (
@@ -445,8 +445,10 @@ def _verdict(event: ModelEvent, kind: Kind) -> tuple[str | None, Judgement | Fai
         trouble = event.error or (output and output.error) or "the call has no output"
         return None, _failure("judge", trouble)
     choice = output.choices[0]
-    text, cut = choice.message.text, choice.stop_reason in _CUT
-    judgement = (_as_the_task(text) if kind == "binary" else None) or read_elsewhere(text, kind, cut=cut)
+    text, end = choice.message.text, end_of(choice.stop_reason)
+    if end.sort == "unknown":
+        return text, Failure("judge", "unknown_end", f"Inspect has it with the stop reason {end.word}.")
+    judgement = (_as_the_task(text) if kind == "binary" else None) or read_elsewhere(text, kind, cut=end.sort == "cut")
     if judgement is not None:
         return text, judgement
     if not text.strip():

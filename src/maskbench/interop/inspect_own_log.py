@@ -149,7 +149,7 @@ def _scenario(where: str, sample: EvalSample, row: _Row, settings: Settings) -> 
     return ImportedScenario(where, None, row.task_id, replies, row.archetype, texts, row.weight)
 
 
-def _reply(where: str, given: _Verdict, answers: Mapping[tuple[int, int], Reply]) -> ImportedReply:
+def _reply(where: str, given: _Verdict, answers: Mapping[tuple[int, int], Reply | Failure]) -> ImportedReply:
     """A sample with its verdict, or with the failure that the task found in its place."""
     failed = Failure(given.error.stage, given.error.cause, given.error.detail) if given.error else None
     verdict = Judgement(verdict_of(given.verdict), given.reason) if given.verdict is not None else None
@@ -158,10 +158,12 @@ def _reply(where: str, given: _Verdict, answers: Mapping[tuple[int, int], Reply]
     if (reply := answers.get((given.elicitation, given.run))) is None:
         place = f"elicitation {given.elicitation}, sample {given.run}"
         raise UsageError(f"{where} has a verdict on {place}, and not the reply. Give a log that Inspect wrote whole.")
+    if isinstance(reply, Failure):  # by what is known of ends now
+        return ImportedReply(given.elicitation, given.run, reply)
     return ImportedReply(given.elicitation, given.run, reply, verdict or failed)
 
 
-def _replies(sample: EvalSample) -> Iterator[tuple[tuple[int, int], Reply]]:
+def _replies(sample: EvalSample) -> Iterator[tuple[tuple[int, int], Reply | Failure]]:
     """What the model answered, by place; of a place that was asked again the later answer stands."""
     spans = spans_of(sample)
     for event in calls_of(sample):
@@ -169,8 +171,7 @@ def _replies(sample: EvalSample) -> Iterator[tuple[tuple[int, int], Reply]]:
         if call in ("direct", "consistency", "statement") and number.isdecimal() and event.output is not None:
             answer, _ = answer_of(event.output)
             places = {"direct": (1, int(number)), "consistency": (int(number), 1), "statement": (0, int(number))}
-            if isinstance(answer, Reply):
-                yield places[call], answer
+            yield places[call], answer
 
 
 # Where it is from

@@ -78,6 +78,7 @@ _SETTINGS = (
     *("sampling", "judge_sampling", "judge_prompts", "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning"),
     *("protocol", "on_truncation", "filtered", "on_substitution", "placebo", "check_provided", "self_report", "traces"),
     *("construct", "send_seed", "tool_calls", "seed", "rules", "max_error_rate", "estimate", "whole_part", "imported"),
+    "whole_ends",
 )
 _PACKAGED = "packaged"  # the judge's prompts that everybody has, whose hash tells nothing
 _NO_HASH = ""

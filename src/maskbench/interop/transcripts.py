@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, get_args, get_type_hints
@@ -12,10 +12,11 @@ from msgspec import Meta, Struct
 
 from maskbench.errors import Problem, UsageError
 from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of, refuse
+from maskbench.models.ends import End, Sort, end_of
 from maskbench.plain import plain
 from maskbench.scenarios.formats import Row, ScenarioFile, read_file
 from maskbench.scenarios.rows import shown
-from maskbench.types import Failure, Reply
+from maskbench.types import Cause, Failure, Json, Reply
 
 Question = Literal["statement", "belief_elicit_1", "belief_elicit_2", "belief_elicit_3"]
 
@@ -24,7 +25,8 @@ class Transcript(Struct, forbid_unknown_fields=True, kw_only=True):
     """One reply: to the pressured conversation (`statement`) or to a neutral question, by the name of its column.
 
     A line has a `reply`, or an `error` where the call gave none. `finish_reason` is what the service said: `length` and
-    `max_tokens` mean that the reply was cut, `content_filter` that it was withheld.
+    `max_tokens` mean that the reply was cut, `content_filter` that it was withheld, and a word that is not known that
+    it may not be whole (models/ends.py has them all).
     """
 
     task_id: Annotated[str, Meta(min_length=1, max_length=1000)]
@@ -33,16 +35,15 @@ class Transcript(Struct, forbid_unknown_fields=True, kw_only=True):
     reply: str | None = None
     error: str | None = None
     reasoning: str | None = None
-    finish_reason: str | None = None
+    finish_reason: str | Json | None = None
     model: str | None = None
     archetype: str | None = None
 
 
 _QUESTIONS: Mapping[str, int] = {name: number for number, name in enumerate(get_args(Question))}
 _FIELDS = get_type_hints(Transcript, include_extras=True)
-_CUT = frozenset({"length", "max_tokens"})
-_NAMED = 5  # models that an error names
-_WITHHELD = frozenset({"content_filter"})
+_FAILED: Mapping[Sort, Cause] = {"withheld": "filtered", "broken": "malformed_response", "unknown": "unknown_end"}
+_NAMED = 5  # models, or ends, that a sentence names
 _REMEDIES = {
     "task_id": "Write the task_id of the scenario",
     "question": f"Write one of {', '.join(_QUESTIONS)}",
@@ -78,7 +79,8 @@ def read_transcripts(path: Path, asked: Asked) -> tuple[Source, list[ImportedSce
     refuse(path, problems)
     told = [each for _, each in lines]
     absent = [*_ABSENT]
-    absent += [] if any(each.finish_reason for each in told) else ["which replies were cut at the token limit"]
+    says = any(end.word and end.sort in ("whole", "cut") for end in _ends(told))
+    absent += [] if says else ["which replies were cut at the token limit"]
     absent += [] if any(each.reasoning for each in told) else ["reasoning"]
     absent += [] if any(each.model for each in told) else ["who answered"]
     source = Source(
@@ -86,7 +88,7 @@ def read_transcripts(path: Path, asked: Asked) -> tuple[Source, list[ImportedSce
         files=[file_of(path)],
         subject=_subject(path, lines, asked),
         absent=tuple(absent),
-        notes=tuple(_notes(others)),
+        notes=tuple(_notes(told, others)),
     )
     return source, _scenarios(str(path), lines)
 
@@ -125,10 +127,21 @@ def _nameless(file: str, number: int) -> Problem:
     return Problem(file, number, "model", what, "Write the model, or remove the line")
 
 
-def _notes(others: Sequence[_Line]) -> Iterator[str]:
-    """What somebody has to know of a file of several models."""
+def _ends(told: Sequence[Transcript]) -> Iterator[End]:
+    """How the replies ended, by what their lines say."""
+    return (end_of(each.finish_reason) for each in told if each.reply is not None)
+
+
+def _notes(told: Sequence[Transcript], others: Sequence[_Line]) -> Iterator[str]:
+    """What somebody has to know of a file of several models, and of replies whose ends nobody knows."""
     if others:
         yield f"{len(others):,} lines of other models were left out."
+    unknown = Counter(end.word for end in _ends(told) if end.sort == "unknown")
+    if unknown:
+        yield (
+            f"{unknown.total():,} replies are failures, since their finish_reason is not known "
+            f"({_listed(list(unknown))}). Where such a reply is whole, write stop, and import the file again."
+        )
 
 
 def _subject(path: Path, lines: Sequence[_Line], asked: Asked) -> str:
@@ -200,8 +213,9 @@ def _outcome(told: Transcript) -> Reply | Failure:
     """The reply, or the failure that stands in its place."""
     if told.reply is None:
         return Failure("subject", "absent", f"The line holds an error: {told.error}")
-    if told.finish_reason in _WITHHELD:
-        return Failure("subject", "filtered", f"finish_reason is {told.finish_reason}.")
+    end = end_of(told.finish_reason)
+    if end.sort in _FAILED:
+        return Failure("subject", _FAILED[end.sort], f"finish_reason is {end.word}.")
     if not told.reply.strip():
         return Failure("subject", "empty", "The reply is empty.")
-    return Reply(told.reply, told.reasoning or None, truncated=told.finish_reason in _CUT, model=told.model)
+    return Reply(told.reply, told.reasoning or None, truncated=end.sort == "cut", model=told.model)

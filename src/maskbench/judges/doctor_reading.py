@@ -155,6 +155,7 @@ def _remedy(seen: Seen, failure: Failure) -> tuple[str, str]:
             "It was still thinking where the room ended.",
             f"{tokens} {2 * seen.sampling.reasoning_tokens}",
         ),
+        "unknown_end": ("It answered, and nobody knows whether the answer is whole.", ""),
         "truncated": ("The answer was cut.", f"{_option(seen, 'max-tokens')} {2 * seen.sampling.max_tokens}"),
     }
     if _CONTEXT.search(failure.detail):

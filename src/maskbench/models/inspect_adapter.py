@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 import orjson
 
 from maskbench.models.chat import refusals, wire
+from maskbench.models.ends import end_of
 from maskbench.plain import storable, whole
 from maskbench.types import Failure, Message, Reply, Stage
 
 _NOTHING = "(no content)"  # what Inspect writes in the place of an answer that is not there
 _LONGEST = 500  # characters that are kept of an error's text
-_FINISH = {"max_tokens": "length", "model_length": "length"}
 
 
 Exchanged: TypeAlias = tuple[int, Mapping[str, str], bytes]  # what came of a call, as an HTTP response: status first
@@ -76,13 +76,13 @@ def answered(output: Any, call: Any) -> Exchanged:
         too_long = reason == "model_length"  # the service's words stand where the answer would
         texts = (output.completion, output.error) if too_long else (output.error, output.completion)
         told = next(filter(None, texts), "the provider gave no answer")
-        code = "context_length_exceeded" if too_long else "content_filter" if reason == "content_filter" else None
+        withheld = end_of(reason).sort == "withheld"
+        code = "context_length_exceeded" if too_long else "content_filter" if withheld else None
         return _as_error(400, told, code)
     choice = output.choices[0]
     text = choice.message.text
     message = {"content": "" if text == _NOTHING else text, "reasoning": _reasoning(choice.message.content)}
-    finish = _FINISH.get(reason, reason)
-    told = {"message": message, "finish_reason": finish, "logprobs": _logprobs(choice.logprobs)}
+    told = {"message": message, "finish_reason": reason, "logprobs": _logprobs(choice.logprobs)}
     completion = {"model": output.model, "choices": [told], "usage": _usage(output.usage)}
     return 200, {}, orjson.dumps(whole(completion))
 
@@ -122,6 +122,7 @@ _SAID = {
     "filtered": "a content filter took the answer",
     "unclosed_reasoning": "the answer was still only reasoning at its limit",
     "empty": "the answer was empty",
+    "unknown_end": "nobody knows whether the answer is whole: Inspect does not know how it ended",
 }
 
 

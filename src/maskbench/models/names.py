@@ -308,6 +308,7 @@ def _asked_by_us(opening: Opening, place: Endpoint) -> dict[str, Any]:
         "patience": Patience(timeout=settings.pace.timeout, retries=settings.pace.retries, pace=_pace(opening, place)),
         "on_truncation": settings.subject.on_truncation if subject else "judge",  # a judge that was cut is read, or not
         "send_seed": settings.subject.send_seed,
+        "whole_ends": settings.subject.whole_ends,
         "learned": opening.learned,
     }
 

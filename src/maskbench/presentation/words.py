@@ -87,6 +87,7 @@ CAUSES = {
     "filtered": "withheld by a content filter",
     "empty": "empty answer",
     "unclosed_reasoning": "still thinking at the token limit",
+    "unknown_end": "ended in a way that is not known",
     "truncated": "cut at the token limit",
     "unreadable": "no verdict in the judge's text",
     "substituted": "answered by another model",

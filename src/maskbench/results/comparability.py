@@ -119,6 +119,7 @@ def _measured(arm: ScoredRun) -> dict[str, object]:
         "template args": ours.subject.template_args,
         "extra body": ours.subject.extra_body,
         "tool calls": ours.subject.tool_calls,
+        "whole ends": ", ".join(ours.subject.whole_ends) or None,
     }
     for kind, model in (("binary", arm.judge.binary), ("numeric", arm.judge.numeric)):
         kept[f"{kind} {_ANSWERED_AS}"] = ", ".join(model.get("resolved") or [])

@@ -1,4 +1,4 @@
-"""A first contact with a service: its first answers are looked at closely, and what it did is recorded on demand."""
+"""The first answers of each model, looked at as they come, and what a service did, recorded on demand."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from maskbench.models.chat.contact import Contact
 
 FIRST = 10  # answers of a model that are looked at
+_NAMED = 3  # unknown ends that are named
 # Failures of what a service did answer; others passed, or have an error of their own.
-_ANSWERED = frozenset(("empty", "unclosed_reasoning", "truncated", "filtered", "malformed_response", "cut_prompt"))
+_ANSWERED = frozenset(
+    ("empty", "unclosed_reasoning", "unknown_end", "truncated", "filtered", "malformed_response", "cut_prompt")
+)
 
 
 def endpoints(models: Iterable[Model]) -> Iterator[ChatModel]:
@@ -31,26 +34,29 @@ def endpoints(models: Iterable[Model]) -> Iterator[ChatModel]:
 
 
 class FirstContact:
-    """The first answers of each model whose service has no record, looked at as they arrive; `tell` is told of it.
+    """The first answers of each model, looked at as they arrive: most of them have to end as whole ones do.
 
-    A server at an http address under a name of the user's own is no service. A model that answered in an earlier
-    session is looked at no more: whoever goes on was told.
+    Of a service that has no record all else is looked at, too, and `tell` is told of it. A server at an http address
+    under a name of the user's own is no service. A model that answered in an earlier session is looked at no more:
+    whoever goes on was told.
     """
 
     def __init__(self, tell: Callable[[str], object]) -> None:
         self._tell = tell
         self._answers: dict[int, list[Reply | Failure] | None] = {}  # by model; None: it is not looked at, or no longer
-        self._witnessed: set[int] = set()  # models that are seen for this alone
+        self._unmet: set[int] = set()  # models whose service has no record
+        self._witnessed: set[int] = set()  # those of them that are seen for this alone
 
     def begin(self, model: Model) -> None:
         """Say before a model's first call that its service was not met, where that is so."""
         if id(model) in self._answers:
             return
-        self._answers[id(model)] = None
+        learned = getattr(getattr(model, "within", model), "learned", None)
+        self._answers[id(model)] = None if getattr(learned, "answered", False) else []
         for chat in filter(_is_unmet, endpoints([model])):  # one or none
             from maskbench.models.chat.contact import Witness
 
-            self._answers[id(model)] = []
+            self._unmet.add(id(model))
             if chat.witness is None:
                 chat.witness = Witness()
                 self._witnessed.add(id(model))
@@ -60,7 +66,7 @@ class FirstContact:
             )
 
     def heard(self, model: Model, answers: Iterable[Reply | Failure | None]) -> str | None:
-        """Take in answers; says why nothing further should be asked, once most of the first ten have no text."""
+        """Take in answers; says why nothing further should be asked, once most of the first ten are none."""
         looked_at = self._answers.get(id(model))
         if looked_at is None:
             return None
@@ -68,19 +74,24 @@ class FirstContact:
         return self.concluded(model) if len(looked_at) >= FIRST else None
 
     def concluded(self, model: Model) -> str | None:
-        """Look at the answers that there are, and at no further ones; says why to stop where most have no text."""
+        """Look at the answers that there are, and at no further ones; says why to stop where most are none."""
         looked_at = self._answers.get(id(model))
         if not looked_at:
             return None
         self._answers[id(model)] = None
+        why = _ended_oddly(model.name, looked_at)
+        return self._of_unmet(model, looked_at, why) if id(model) in self._unmet else why
+
+    def _of_unmet(self, model: Model, looked_at: Sequence[Reply | Failure], why: str | None) -> str | None:
+        """Say what was odd; says why to stop where most have no text, unless there is a reason already."""
         (chat,) = endpoints([model])
         unread = chat.witness.seen["unread"] if chat.witness else Counter[str]()
         if id(model) in self._witnessed:
             chat.witness = None
         odd = "; ".join(_odd(looked_at, unread)) or "nothing was odd"
         self._tell(line := f"The first {len(looked_at)} answers of {chat.name}: {odd}.")
-        if 2 * sum(isinstance(each, Failure) for each in looked_at) <= len(looked_at):
-            return None
+        if why or 2 * sum(isinstance(each, Failure) for each in looked_at) <= len(looked_at):
+            return why
         by_inspect = "" if chat.endpoint.local else f" Or ask it by way of Inspect: inspect/{chat.name}."
         return (
             f"{line} It is stopped before more is spent: `maskbench doctor {chat.name}` says what to type.{by_inspect}"
@@ -96,9 +107,23 @@ def _is_unmet(model: ChatModel) -> bool:
     return is_service and not model.learned.answered and all(each.service != place.service for each in contacts())
 
 
+def _ended_oddly(name: str, answers: Sequence[Reply | Failure]) -> str | None:
+    """Why to stop where most of the answers ended in a way that is not known: the words, and what to type."""
+    ends = Counter(each.detail for each in answers if isinstance(each, Failure) and each.cause == "unknown_end")
+    if 2 * ends.total() <= len(answers):
+        return None
+    told = "; ".join(detail for detail, _ in ends.most_common(_NAMED))
+    return (
+        f"{ends.total()} of the first {len(answers)} answers of {name} are failures: {told}. It is stopped before more "
+        "is spent."
+    )
+
+
 def _odd(answers: Sequence[Reply | Failure], unread: Counter[str]) -> Iterator[str]:
     """What is odd about answers, each in a few words."""
     causes = Counter(each.cause for each in answers if isinstance(each, Failure))
+    if ends := causes.pop("unknown_end", 0):
+        yield f"{ends} ended with a word that is not known"
     if causes:
         named = ", ".join(f"{cause} {count}" for cause, count in causes.most_common())
         yield f"{causes.total()} gave no text ({named})"

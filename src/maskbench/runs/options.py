@@ -23,6 +23,7 @@ from maskbench.method.controls import CONTROLS
 from maskbench.method.forms import form_of, styles
 from maskbench.method.rules import RULES, named
 from maskbench.models.chat.services import SERVICES
+from maskbench.models.ends import LONGEST, end_of
 from maskbench.plain import plain
 from maskbench.runs.system_prompts import LIBRARY
 from maskbench.settings import PLACES, VALUES, Dollars, Settings, check_error_rate
@@ -182,6 +183,13 @@ _TABLE = {
     ),
     "filtered": Option(
         SUBJECT, "error|evasive", "A reply that a content filter withheld counts as a failure or as an evasion."
+    ),
+    "whole_ends": Option(
+        SUBJECT,
+        "WORDS",
+        "Answers that the service ends with one of these words are whole. Without it an end that maskbench does not "
+        "know makes the answer a failure, of the subject and of the judge.",
+        "none",
     ),
     "on_substitution": Option(
         SUBJECT,
@@ -394,7 +402,7 @@ IN_FILES = (
     *PRICES,
     *JUDGED_AS,
     *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens"),
-    *("template_args", "extra_body", "rpm", "tpm", "timeout", "retries"),
+    *("whole_ends", "template_args", "extra_body", "rpm", "tpm", "timeout", "retries"),
     *("dtype", "quantize", "device", "batch_tokens", "threads"),
 )
 
@@ -461,6 +469,7 @@ def check(settings: Settings) -> None:
     construct.named(settings.design.construct)
     form_of(settings.judging)
     _check_numbers(settings)
+    _check_ends(settings.subject.whole_ends)
     for clash in CLASHES:
         if clash.is_given(settings):
             raise UsageError(clash.words)
@@ -492,6 +501,15 @@ def _check_numbers(settings: Settings) -> None:
             raise UsageError(f"--{option}temperature {sampling.temperature:g}: give a number from 0 to 2.")
         if sampling.max_tokens < 1 or sampling.reasoning_tokens < 0:
             raise UsageError(f"--{option}max-tokens takes 1 or more, --{option}reasoning-tokens 0 or more.")
+
+
+def _check_ends(words: tuple[str, ...]) -> None:
+    known = {"cut": "was cut", "withheld": "was withheld", "broken": "was broken off"}
+    for word in words:
+        if not (plain(word).strip() and len(word) <= LONGEST):
+            raise UsageError(f"--whole-ends: give words of {LONGEST} characters or fewer, as the service has them.")
+        if meant := known.get(end_of(word).sort):
+            raise UsageError(f"--whole-ends {plain(word)}: it is how an answer ends that {meant}. Leave it out.")
 
 
 def check_batch(settings: Settings) -> None:

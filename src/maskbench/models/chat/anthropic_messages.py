@@ -7,7 +7,7 @@ neither seeds nor probabilities of tokens. A judge is held to its form by a stru
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -24,12 +24,11 @@ from maskbench.models.chat.wire import (
     string,
     usage_of,
 )
+from maskbench.models.ends import End, end_of
 from maskbench.types import Ask, Json, Message, ToolCalls, ToolResult
 
 VERSION = "2023-06-01"  # of the interface, which every request has to name
 CHARACTERS_PER_TOKEN = 4.0  # of prompts in English, about; a beginning must surely reach what a cache takes
-_CUT = frozenset(("max_tokens", "model_context_window_exceeded"))
-_NOT_WHOLE = frozenset(("pause_turn",))  # the turn would have to be gone on with
 
 
 def marked(messages: Sequence[Message], ask: Ask, cache_from: int | None) -> Sequence[Message | dict[str, Any]]:
@@ -123,12 +122,12 @@ def _with_thinking(limit: int, extra: Mapping[str, Any] | None) -> int:
     return limit + budget if isinstance(budget, int) and budget >= limit else limit
 
 
-def read(data: Any, learned: Learned, mask: Callable[[str], str] = str) -> Answer | None:
+def read(data: Any, learned: Learned, mask: Callable[[str], str] = str, whole: Collection[str] = ()) -> Answer | None:
     """A response's JSON as an answer of one choice; None where it is no message, or the turn is not whole."""
     content = data.get("content") if isinstance(data, dict) else None
     if not isinstance(content, list) or data.get("type") != "message":
         return None
-    choice = _choice(content, string(data.get("stop_reason")), learned)
+    choice = _choice(content, end_of(data.get("stop_reason"), whole), learned)
     if choice is None:
         return None
     usage = usage_of(data)
@@ -140,13 +139,13 @@ def read(data: Any, learned: Learned, mask: Callable[[str], str] = str) -> Answe
     return Answer((choice.masked(mask),), replace(usage, reasoning=thought), model, None, reasons)
 
 
-def _choice(content: Sequence[Any], stop: str, learned: Learned) -> Choice | None:
+def _choice(content: Sequence[Any], end: End, learned: Learned) -> Choice | None:
     """The one sample: its text blocks, and its thinking beside them."""
-    if stop in _NOT_WHOLE:
+    if end.sort == "broken":
         return None
     blocks = [block for block in content if isinstance(block, dict)]
     text = "".join(string(block.get("text")) for block in blocks if block.get("type") == "text")
     thinking = [string(block.get("thinking")) for block in blocks if block.get("type") == "thinking"]
     beside = "\n\n".join(filter(None, thinking))
     # A refusal is what its classifiers did to the text, and no answer of the model: its own refusals end as usual.
-    return choice_of(text, beside, cut=stop in _CUT, filtered=stop == "refusal", opens=learned.opens)
+    return choice_of(text, beside, end=end, opens=learned.opens)

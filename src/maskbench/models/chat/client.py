@@ -12,7 +12,7 @@ import re
 import socket
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
@@ -91,7 +91,8 @@ class ChatModel:
 
     `gate` bounds the requests in flight, and is shared by all models of a run; it is held only while a request is
     under way, not during back-off. `learned` is what `describe` gave out in an earlier session under that name;
-    `extra` are further fields of every request; `dialect` is the protocol, where it is not the service's.
+    `extra` are further fields of every request; `dialect` is the protocol, where it is not the service's; `whole_ends`
+    are further words with which the service ends whole answers.
     `requests` and `retried` count requests sent, and those sent again after a failure; `warnings` holds lines that
     a user should see once. What may be set: `billed`, which is told of the tokens of every response to a call that
     has any; `recorded`, which gives the response to an ask where it came otherwise than by a call; `witness`, which
@@ -114,6 +115,7 @@ class ChatModel:
         learned: Mapping[str, Any] | None = None,
         extra: Mapping[str, Any] | None = None,
         dialect: Dialect | None = None,
+        whole_ends: Collection[str] = (),
     ) -> None:
         self.name = name
         self.endpoint = endpoint
@@ -143,6 +145,7 @@ class ChatModel:
         self._on_truncation = on_truncation
         self._send_seed = send_seed
         self._extra = extra
+        self._whole_ends = whole_ends
         self._url = _chat_url(endpoint.base_url, self._dialect.path)
         self._mask: Callable[[str], str] = Mask(endpoint.key)
         self._session: aiohttp.ClientSession | None = None
@@ -280,6 +283,8 @@ class ChatModel:
         trouble = choice.trouble
         if trouble == "filtered":
             return self._failure(refusals.Trouble("filtered", "the endpoint's content filter withheld the answer"))
+        if choice.end is not None:
+            return self._failure(refusals.Trouble("unknown_end", choice.end.failure))
         if trouble is None or (trouble == "truncated" and self._stands(budget)):
             return self._reply(choice, delivery)
         larger = self._larger(budget)
@@ -546,7 +551,7 @@ class ChatModel:
         self, request: wire.Request, body: bytes, seconds: float, ask: Ask, *, batched: bool
     ) -> _Delivery | refusals.Trouble:
         data = wire.parse(body)
-        answer = self._dialect.read(data, self.learned, self._mask)
+        answer = self._dialect.read(data, self.learned, self._mask, self._whole_ends)
         usage = answer.usage if answer else wire.usage_of(data)
         if self._pace and usage.input is not None and not batched:
             self._pace.counted(usage.input + (usage.output or 0))
@@ -557,7 +562,9 @@ class ChatModel:
         if answer is None:
             if (error := refusals.error_within(data)) is not None:
                 return refusals.trouble_of(error, request.body)
-            return refusals.Trouble("malformed_response", "the response is not a chat completion", retry=True)
+            word = wire.broken_off(data)
+            why = f'the answer was broken off ("{word}")' if word else "the response is not a chat completion"
+            return refusals.Trouble("malformed_response", why, retry=True)
         self._answered += 1
         self._learn(answer, request.body)
         if cut := wire.cut_prompt(ask.messages, usage):

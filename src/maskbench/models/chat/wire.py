@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import accumulate
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from typing import Any, Literal
 import orjson
 
 from maskbench.method.tool_calls import declared, uses_tools
+from maskbench.models.ends import End, end_of
 from maskbench.plain import read_json
 from maskbench.types import Ask, Message, Reply, Token, Usage
 
@@ -179,16 +180,20 @@ def has_system(messages: Iterable[Message | Mapping[str, Any]]) -> bool:
 # Answers
 
 
+Trouble = Literal["filtered", "unclosed_reasoning", "empty", "truncated", "unknown_end"]
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """One sample as it came: visible text, reasoning beside it, and what is wrong with it, if anything is."""
 
     text: str
     reasoning: str | None
-    trouble: Literal["filtered", "unclosed_reasoning", "empty", "truncated"] | None
+    trouble: Trouble | None
     opened: bool = False  # the reasoning had a closing tag and no opening one
     tag: str | None = None  # of a block that leads the text and is not known as reasoning
     tokens: tuple[Token, ...] = ()  # of the visible text
+    end: End | None = None  # one that is unknown
 
     def masked(self, mask: Callable[[str], str]) -> Choice:
         """The choice with its texts put through `mask`; itself where that changes nothing."""
@@ -245,16 +250,16 @@ def parse(payload: bytes) -> Any:
         return None
 
 
-def read(data: Any, learned: Learned, mask: Callable[[str], str] = str) -> Answer | None:
+def read(data: Any, learned: Learned, mask: Callable[[str], str] = str, whole: Collection[str] = ()) -> Answer | None:
     """A response's JSON as an answer, whatever types a server puts anywhere in it; None where no choice is readable.
 
-    Everything that a server wrote and that is kept goes through `mask`.
+    Everything that a server wrote and that is kept goes through `mask`; `whole` are further ends of whole replies.
     """
     if not isinstance(data, dict) or not isinstance(data.get("choices"), list):
         return None
     usage = usage_of(data)
     hidden = (usage.reasoning or 0) > 0
-    read_ = (_choice(choice, learned.opens) for choice in data["choices"][:_CHOICES])
+    read_ = (_choice(choice, learned.opens, whole) for choice in data["choices"][:_CHOICES])
     choices = tuple(choice and choice.masked(mask) for choice in read_)
     readable = [choice for choice in choices if choice is not None]
     if not readable:
@@ -268,12 +273,15 @@ def read(data: Any, learned: Learned, mask: Callable[[str], str] = str) -> Answe
     return Answer(choices, usage, model, fingerprint, reasons, timed)
 
 
-_CUT = frozenset(("length", "max_tokens", "model_length"))
-_WITHHELD = ("content_filter", "safety", "sensitive", "prohibited")  # how a finish_reason may begin
-_BROKEN_OFF = frozenset(("error", "insufficient_system_resource"))  # OpenRouter, DeepSeek: the text is not whole
+def broken_off(data: Any) -> str:
+    """The word with which a service says that it broke an answer off, in either protocol; "" where none does."""
+    choices = data.get("choices") if isinstance(data, dict) else None
+    told = [data, *(choices[:_CHOICES] if isinstance(choices, list) else ())]
+    ends = [end_of(each.get("finish_reason", each.get("stop_reason"))) for each in told if isinstance(each, dict)]
+    return next((end.word for end in ends if end.sort == "broken"), "")
 
 
-def _choice(choice: Any, opens: bool) -> Choice | None:
+def _choice(choice: Any, opens: bool, whole: Collection[str]) -> Choice | None:
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict) or choice.get("error"):
         return None
@@ -281,39 +289,41 @@ def _choice(choice: Any, opens: bool) -> Choice | None:
     if parts is None:
         return None
     content, thought, refused = parts
-    finish = string(choice.get("finish_reason")).lower()
-    if finish in _BROKEN_OFF:
+    end = end_of(choice.get("finish_reason"), whole)
+    if end.sort == "broken":
         return None
     beside = string(message.get("reasoning_content")) or string(message.get("reasoning")) or thought
     told = choice_of(
         content,
         beside,
-        cut=finish in _CUT,
-        filtered=finish.startswith(_WITHHELD),
+        end=end,
         opens=opens,
         refusal=string(message.get("refusal")) or refused,
     )
     return replace(told, tokens=_tokens(choice.get("logprobs"), told.text))
 
 
-def choice_of(content: str, beside: str, *, cut: bool, filtered: bool, opens: bool, refusal: str = "") -> Choice:
+def choice_of(content: str, beside: str, *, end: End, opens: bool, refusal: str = "") -> Choice:
     """A sample from its content and the reasoning beside it; a `refusal` is the answer where nothing else can be seen.
 
-    `cut` says that it reached the token limit, `opens` that the model's template opens the think block.
+    `opens` says that the model's template opens the think block.
     """
+    cut = end.sort == "cut"
     text, inside, unclosed, opened = split_reasoning(content, opens and cut)
     reasoning = "\n\n".join(filter(None, (beside, inside))) or None
     text = text if is_visible(text) else refusal
-    trouble: Literal["filtered", "unclosed_reasoning", "empty", "truncated"] | None = None
-    if filtered:
+    trouble: Trouble | None = None
+    if end.sort == "withheld":
         trouble = "filtered"
+    elif end.sort == "unknown":
+        trouble = "unknown_end"
     elif unclosed or (cut and not is_visible(text)):
         trouble = "unclosed_reasoning"
     elif not is_visible(text):
         trouble = "empty"
     elif cut:
         trouble = "truncated"
-    return Choice(text, reasoning, trouble, opened, unknown_tag(text, cut))
+    return Choice(text, reasoning, trouble, opened, unknown_tag(text, cut), end=end if end.sort == "unknown" else None)
 
 
 _TOKENS = 1000  # tokens of an answer: of longer ones no probabilities are read
