@@ -89,8 +89,8 @@ def test_hostile_names_are_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     usage = {"prompt_tokens": 1, "a sentence of the model": 2}
     name = "openai-api/mine//home/someone/weights.gguf"
     text, (contact,) = recorded(monkeypatch, tmp_path, name, reply=hostile, usage=usage)
-    assert (contact["model"], contact["stops"]) == ("weights.gguf", {"(other)": 5})
-    assert contact["usage"] == {"(other)": 4, "prompt_tokens": 4}
+    assert (contact["model"], contact["stops"]) == ("weights.gguf", {"(other)": 1})
+    assert contact["usage"] == {"(other)": 1, "prompt_tokens": 1}
     assert not [word for word in ("script", "sentence", "someone", "said", "\\u001b", KEY) if word in text]
 
 
