@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from browser import Chromium, in_browser
+from browser import DESK, PHONE, Chromium, in_browser
 from flows import letter, six_files
 from maskbench.judges.judge_again import judge
 from maskbench.measurement import measure
@@ -69,6 +69,13 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return page_of(place / "two.html", place / "first", place / "second", include_text=True)
 
 
+@pytest.fixture(scope="module")
+def textless(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report on a run whose texts may not stand in it, some calls of which failed."""
+    place = tmp_path_factory.mktemp("textless")
+    return page_of(place / "textless.html", run(place / "run", "sim/lie=0.5,fail=0.05", max_error_rate=1.0))
+
+
 def rows_of(page: Page) -> Locator:
     """The links of the list that are there."""
     return page.get_by_role("list", name="Scenarios").get_by_role("link")
@@ -97,6 +104,20 @@ def test_of_a_long_list_only_the_rows_in_view_are_there(chromium: Chromium, long
         expect(page.locator(".explorer-list [aria-current]")).to_be_visible()
         page.get_by_role("group", name="Archetype").get_by_role("checkbox").first.check()
         expect(rows_of(page)).to_have_count(40)
+
+
+@pytest.mark.parametrize("size", [PHONE, DESK])
+@in_browser
+def test_what_a_page_does_not_have_leaves_no_word(chromium: Chromium, textless: Path, size: tuple[int, int]) -> None:
+    """A page without texts prints no null, undefined, None or NaN: not in its list, nor in a scenario of the list."""
+    with chromium.tab(textless, size=size) as tab:
+        page = tab.page
+        expect(page.get_by_text("96 scenarios").first).to_be_visible()
+        listed = page.locator("body").inner_text()
+        rows_of(page).first.click()
+        expect(page.get_by_role("article")).to_be_visible()
+        opened = page.locator("body").inner_text()
+        assert not re.findall(r"\b(?:null|undefined|None|NaN)\b", listed + opened)
 
 
 @in_browser

@@ -30,7 +30,7 @@ from maskbench.method.archetypes import TABLE
 from maskbench.method.rates import EVERYWHERE
 from maskbench.models.scripted import ScriptedModel
 from maskbench.pages.page import render
-from maskbench.pages.shell import document
+from maskbench.pages.shell import document, environment
 from maskbench.plain import shortened, visible
 from maskbench.presentation.format import between, cell, interval, percent
 from maskbench.presentation.format import points as difference
@@ -736,6 +736,12 @@ def test_a_document_holds_its_styles_and_scripts() -> None:
     assert "<title>a &amp; b</title>" in whole.html
     with pytest.raises(ValueError, match="may hold neither"):
         document("a", Markup(), [], ["let a = '</script>';"])
+
+
+def test_a_value_that_is_not_there_is_printed_as_nothing() -> None:
+    """No template writes None for what there is not."""
+    template = environment().from_string("<p>{{ here }}{{ gone }}</p>")
+    assert template.render(here="a & b", gone=None) == "<p>a &amp; b</p>"
 
 
 def test_the_page_stays_small(folders: dict[str, Path]) -> None:

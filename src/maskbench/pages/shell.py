@@ -122,11 +122,12 @@ def policy(styles: Sequence[str], scripts: Sequence[str], allow: Mapping[str, st
 
 @lru_cache
 def environment() -> Environment:
-    """Templates of this package: everything is escaped, nothing may be missing, `visible` shows hidden characters."""
+    """Templates of this package: everything is escaped, nothing may be missing, and None is printed as nothing."""
     templates = Environment(
         loader=PackageLoader("maskbench", "pages/templates"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=lambda value: "" if value is None else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -43,15 +43,16 @@ function sorted(fitting) {
 // Rows
 
 function rowOf(entry, place) {
-  const anchor = el("a", { href: link(entry), tabindex: entry === current ? 0 : -1 });
-  if (entry === state.open) anchor.setAttribute("aria-current", "true");
   const badges = places().flatMap((run) => (entry.results[run] ? badge(entry.results[run], run) : []));
-  anchor.append(
+  const anchor = el(
+    "a",
+    { href: link(entry), tabindex: entry === current ? 0 : -1 },
     el("span", "explorer-outcomes", badges),
     el("span", "explorer-line", name(entry.line ?? entry.id)),
     quote(entry),
     el("span", "explorer-about", entry.line && [name(entry.id), " · "], archetype(entry)),
   );
+  if (entry === state.open) anchor.setAttribute("aria-current", "true");
   anchor.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
