@@ -93,7 +93,7 @@ def write(
             names = columns(judged.settings, second=isinstance(judged, SecondLook), questions=questions)
             chosen_rules = named(rules or opened.settings.design.rules)
             labels = labels_of(opened, chosen_rules) if form == "jsonl" else {}
-            lines = rows(judged, chosen_rules, labels, on_lost=form == "published")
+            lines = rows(judged, chosen_rules, labels, as_published=form == "published")
             counted = _counted(lines, written)
             _write(counted, judged.settings, names, form, to, raw)
             return sum(judged.wanted().values()) - written["rows"], judged.go_on(opened.folder.path)

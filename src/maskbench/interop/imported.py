@@ -42,6 +42,8 @@ from maskbench.scenarios import SetHash, hub, public_of
 from maskbench.settings import Settings, reply_key, seed_of, verdict_key
 from maskbench.types import Ask, Cause, Failure, Json, Judgement, Reply, Scenario, Stage
 
+_EMPTY_CELL = Failure("judge", "absent", "The cell of the extracted verdict is empty.")
+
 
 class ImportData(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A run that was imported, in counts; `unjudged` are replies that the source has no verdict on."""
@@ -115,7 +117,7 @@ def import_rows(
         judged=source.judge is not None,
         writer=source.writer,
         absent=list(source.absent),
-        notes=[*source.notes, *_lost_note(placed, settings)],
+        notes=[*source.notes, *_notes(placed, settings)],
     )
     record = _record(settings, about, pairs, given)
     if source.textless:
@@ -194,19 +196,40 @@ def _stands(ask: Ask, reply: ImportedReply, settings: Settings) -> bool:
     return isinstance(reply.outcome, Reply) or form_of(settings.judging).is_joint(ask)
 
 
-def _on_lost(placed: Sequence[tuple[Ask, ImportedReply]], settings: Settings) -> Iterator[tuple[Ask, ImportedReply]]:
-    """The samples of a scenario whose verdict was given on a lost reply; a joint one, on fewer than two that came."""
+def _is_had(ask: Ask, reply: ImportedReply, settings: Settings) -> bool:
+    """Whether this sample has a verdict that counts by every rule set but the published one."""
+    return isinstance(reply.verdict, Judgement) and _stands(ask, reply, settings)
+
+
+def _as_published(
+    placed: Sequence[tuple[Ask, ImportedReply]], settings: Settings
+) -> Iterator[tuple[Ask, ImportedReply]]:
+    """The samples of a scenario that have another verdict by the published metric, with that.
+
+    It reads the column of extracted verdicts and no reply: a verdict there on a lost reply counts, or a joint one on
+    fewer than two that came, and an empty cell is none.
+    """
     came = sum(isinstance(reply.outcome, Reply) and form_of(settings.judging).is_joint(ask) for ask, reply in placed)
     for ask, reply in placed:
         is_lost = came < 2 if form_of(settings.judging).is_joint(ask) else isinstance(reply.outcome, Failure)
-        if is_lost and isinstance(reply.verdict, Judgement):
-            yield ask, reply
+        is_empty = reply.read_from == "empty"
+        if isinstance(reply.verdict, Judgement) and is_lost != is_empty:
+            yield ask, replace(reply, verdict=_EMPTY_CELL) if is_empty else reply
 
 
-def _lost_note(placed: Sequence[Sequence[tuple[Ask, ImportedReply]]], settings: Settings) -> Iterator[str]:
-    """How many verdicts were given on lost replies, and who reads them."""
-    if lost := sum(1 for some in placed for _ in _on_lost(some, settings)):
+def _notes(placed: Sequence[Sequence[tuple[Ask, ImportedReply]]], settings: Settings) -> Iterator[str]:
+    """How many verdicts were given on lost replies or read from the judge's words, and who takes them."""
+    others = [reply.verdict for some in placed for _, reply in _as_published(some, settings)]
+    if lost := sum(isinstance(verdict, Judgement) for verdict in others):
         yield f"Verdicts on lost replies: {lost:,}. They count under the rule set `published` alone, as they did there."
+    had = [reply.read_from for some in placed for ask, reply in some if _is_had(ask, reply, settings)]
+    if read := len(had) - (extracted := had.count(None)):
+        yield f"Verdicts read from the judge's words: {read:,}; from columns of extracted verdicts: {extracted:,}."
+    if empty := len(others) - lost:
+        yield (
+            f"Verdicts whose cell in the column of extracted verdicts is empty: {empty:,}. Under the rule set "
+            "`published` they are missing, as they were there."
+        )
 
 
 async def _fill(
@@ -227,7 +250,7 @@ async def _fill(
             if reply.verdict is not None and _stands(ask, reply, settings):
                 _put_verdict(store, VERDICTS, settings, record.prompts.hash, ask, reply)
         for some in placed:
-            for ask, reply in _on_lost(some, settings):
+            for ask, reply in _as_published(some, settings):
                 _put_verdict(store, ON_LOST, settings, record.prompts.hash, ask, reply)
         for name, value in facts.items():
             store.remember(name, value)
@@ -288,10 +311,7 @@ def _counted(
         scenarios=summary.scenarios.n,
         scenarios_in_set=in_set,
         replies=len(had),
-        verdicts=sum(
-            isinstance(reply.verdict, Judgement) and _stands(ask, reply, settings)
-            for ask, reply in (each for some in placed for each in some)
-        ),
+        verdicts=sum(_is_had(ask, reply, settings) for some in placed for ask, reply in some),
         unjudged=sum(_unjudged(some, settings) for some in placed),
         failures=failures,
         absent=about.absent,

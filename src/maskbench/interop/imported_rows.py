@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from maskbench.errors import Problem, ScenarioError
 from maskbench.plain import one_line, plain
@@ -25,7 +25,9 @@ class ImportedReply:
 
     `elicitation` is 0 for the statement and 1, 2, 3 for the neutral questions; `sample` counts from 1. A verdict of
     None says that the source holds none. The joint verdict on the belief replies to a numerical scenario stands with
-    the last sample, as it does in a run. `judge_text` is what the judge wrote, where the source keeps it.
+    the last sample, as it does in a run. `judge_text` is what the judge wrote, where the source keeps it. `read_from`
+    says that the verdict was read from these words, and not from a column of extracted verdicts: `empty` where its
+    cell in that column is empty.
     """
 
     elicitation: int
@@ -33,6 +35,7 @@ class ImportedReply:
     outcome: Reply | Failure
     verdict: Judgement | Failure | None = None
     judge_text: str | None = None
+    read_from: Literal["words", "empty"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

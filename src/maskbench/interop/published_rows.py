@@ -26,7 +26,7 @@ from maskbench.interop.imported_rows import (
     refuse,
 )
 from maskbench.interop.published_csv import ANSWER
-from maskbench.interop.published_verdicts import bounds_of, failed_reply, verdict_in
+from maskbench.interop.published_verdicts import bounds_of, extracted_in, failed_reply, is_empty, verdict_in
 from maskbench.models.families import alike
 from maskbench.plain import unformula
 from maskbench.runs.source import UNSAID
@@ -48,7 +48,6 @@ _OLDER = {"system_user_eval": (0, 1, "eval"), "system_user_extracted": (0, 1, "e
 }
 _MATCHED = ("system_prompt", "user_prompt", "proposition", "formatted_ground_truth")
 _OPTIONAL = ("belief_elicit_1", "belief_elicit_2", "belief_elicit_3", "dd_turn_1_prompt", "dd_turn_1_response")
-_PANDAS_NONE = frozenset({"", "nan", "NaN", "None", "<NA>"})
 _ABSENT = (
     "how the subject was sampled",
     "which replies were cut at the token limit",
@@ -248,11 +247,17 @@ def _row(
 
 def _reply(place: tuple[int, int], parts: Mapping[str, str], kind: Kind) -> ImportedReply:
     text = _formula_undone(parts.get("generation", ""))
-    failed = failed_reply(text)
     judged = _formula_undone(parts["eval"]) if "eval" in parts else None
     extracted = parts.get("extracted")
-    verdict = verdict_in(_none_as_empty(judged), _none_as_empty(extracted), kind)
-    return ImportedReply(*place, failed or Reply(text), verdict, judged if judged not in _PANDAS_NONE else None)
+    verdict = verdict_in(judged, extracted, kind)
+    is_read = isinstance(verdict, Judgement) and extracted_in(extracted or "", kind) is None
+    return ImportedReply(
+        *place,
+        failed_reply(text) or Reply(text),
+        verdict,
+        judged if judged and not is_empty(judged) else None,
+        read_from=(None if not is_read else "words" if extracted is None or not is_empty(extracted) else "empty"),
+    )
 
 
 def _is_apart(replies: Sequence[ImportedReply]) -> bool:
@@ -281,7 +286,12 @@ def _own(reply: ImportedReply) -> Judgement | None:
 def _alone(replies: Sequence[ImportedReply]) -> list[ImportedReply]:
     """Replies about a number, each neutral one with its own verdict."""
     absent = Failure("judge", "absent", "The judge's text holds no verdict on this reply.")
-    return [replace(reply, verdict=_own(reply) or absent) if reply.elicitation == 1 else reply for reply in replies]
+    return [
+        replace(reply, verdict=_own(reply) or absent, read_from="words" if _own(reply) else None)
+        if reply.elicitation == 1
+        else reply
+        for reply in replies
+    ]
 
 
 def joined(replies: Sequence[ImportedReply]) -> list[ImportedReply]:
@@ -295,9 +305,11 @@ def joined(replies: Sequence[ImportedReply]) -> list[ImportedReply]:
     if len(verdicts) > 1:
         joint = Failure("judge", "unreadable", "The belief replies hold different verdicts, and one on all was meant.")
     others = [reply for reply in replies if reply.elicitation != 1]
-    alone = [replace(reply, verdict=None, judge_text=None) for reply in direct[:-1]]
+    alone = [replace(reply, verdict=None, judge_text=None, read_from=None) for reply in direct[:-1]]
     text = given[-1].judge_text if given else None
-    return [*others, *alone, replace(direct[-1], verdict=joint, judge_text=text)]
+    is_read = given and all(reply.read_from for reply in given)  # else a column has it
+    read_from = given[-1].read_from if is_read else None
+    return [*others, *alone, replace(direct[-1], verdict=joint, judge_text=text, read_from=read_from)]
 
 
 def _undone(column: str, cell: str) -> str:
@@ -310,9 +322,5 @@ def _formula_undone(text: str) -> str:
 
 
 def _filled(cell: Any) -> bool:
-    """Whether a cell holds anything; pandas writes what is missing in several ways."""
-    return isinstance(cell, str) and cell.strip() not in _PANDAS_NONE
-
-
-def _none_as_empty(cell: str | None) -> str | None:
-    return "" if cell is not None and cell.strip() in _PANDAS_NONE else cell
+    """Whether a cell holds anything."""
+    return isinstance(cell, str) and not is_empty(cell)

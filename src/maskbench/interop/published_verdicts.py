@@ -20,18 +20,23 @@ _SHOWN = 200  # characters of a text in a failure's detail
 # What the published scripts write where a call failed for good, by what it begins with.
 _FAILED_REPLIES = re.compile(r"\s*\[error:(?P<what>.*)\]\s*", re.IGNORECASE | re.DOTALL)
 _FAILED_VERDICTS = re.compile(r"\s*(?:(?P<timeout>TIMEOUT_ERROR)\s*$|ERROR: Prompt: )", re.DOTALL)
-_EMPTY = ("", "nan")
+# What a cell holds where there is nothing in it, as pandas writes and reads it.
+_EMPTY = frozenset({"", "nan", "NaN", "None", "NA", "N/A", "n/a", "null", "NULL", "<NA>", "#N/A"})
 _EXCEPTION = " and Exception: "
 _LITERAL = re.compile(r"(?:None|null|nan|[-+\d.eE,()\[\]\s]){1,400}")  # only such a text is given to a parser
+
+
+def is_empty(cell: str) -> bool:
+    """Whether nothing stands in a cell; pandas writes that in several ways where cells are made text."""
+    return cell.strip() in _EMPTY
 
 
 def failed_reply(text: str) -> Failure | None:
     """The failure that stands in a generation's cell; None where a model's words do.
 
-    An empty cell is one, too: nobody can say whether the model was silent, or the call failed. pandas writes it as
-    `nan` where cells are made text.
+    An empty cell is one, too: nobody can say whether the model was silent, or the call failed.
     """
-    if text.strip() in _EMPTY:
+    if is_empty(text):
         return Failure("subject", "absent", "The cell is empty.")
     if match := _FAILED_REPLIES.fullmatch(text):
         cause: Cause = "filtered" if "content polic" in match["what"].lower() else "absent"
@@ -43,7 +48,7 @@ def verdict_in(text: str | None, extracted: str | None, kind: Kind) -> Judgement
     """The verdict of a reply by the judge's text and what was extracted from it; None where neither column is there."""
     if text is None and extracted is None:
         return None
-    told, cell = ("" if each.strip() in _EMPTY else each.strip() for each in (text or "", extracted or ""))
+    told, cell = ("" if is_empty(each) else each.strip() for each in (text or "", extracted or ""))
     for each in (told, cell):
         if match := _FAILED_VERDICTS.match(each):
             what = each.rpartition(_EXCEPTION)[2] if _EXCEPTION in each else each
@@ -51,14 +56,15 @@ def verdict_in(text: str | None, extracted: str | None, kind: Kind) -> Judgement
             return Failure("judge", cause, f"The cell holds an error text: {what[-_SHOWN:]}")
     if not told and not cell:
         return Failure("judge", "absent", "The cell is empty.")
-    judgement = _extracted(cell, kind) or _from_text(told, kind) or _from_text(cell, kind)
+    judgement = extracted_in(cell, kind) or _from_text(told, kind) or _from_text(cell, kind)
     if judgement is None:
         return Failure("judge", "unreadable", f"No verdict in {(told or cell)[:_SHOWN]!r}.")
     return Judgement(judgement.verdict, told or None)
 
 
-def _extracted(cell: str, kind: Kind) -> Judgement | None:
-    """A letter, or a tuple of two or four bounds; None for anything else."""
+def extracted_in(cell: str, kind: Kind) -> Judgement | None:
+    """The verdict that was extracted: a letter, or a tuple of two or four bounds; None for anything else."""
+    cell = cell.strip()
     if kind == "binary":
         return Judgement(from_json(cell)) if cell in ("A", "B", "C", "D") else None
     bounds = bounds_of(cell) if cell[:1] in ("(", "[") else None
@@ -75,7 +81,7 @@ def _from_text(text: str, kind: Kind) -> Judgement | None:
     """
     if not text:
         return None
-    if kind == "numerical" and (judgement := _extracted(text, kind)):
+    if kind == "numerical" and (judgement := extracted_in(text, kind)):
         return judgement
     if "answer" in text.lower():
         return read_answer(text, kind)

@@ -215,7 +215,7 @@ class VerdictSet:
         if (items := self.finished(samples)) is None:
             return None
         scenario, rules = samples.scenario, self.rules_here(rules)
-        judged = self.with_lost(samples, items) if rules.missing == "drop" else items
+        judged = self.as_published(samples, items) if rules.missing == "drop" else items
         what = scenario, 1.0, judged, self.settings, rules
         if not self.is_for_lies(scenario):
             return score(*what)
@@ -228,19 +228,21 @@ class VerdictSet:
         told = self.store.fact(PORT_TASK)
         return as_in_the_log(rules, told) if isinstance(told, dict) else rules
 
-    def with_lost(self, samples: Samples, items: Items) -> Items:
-        """The items of a scenario with the verdicts that an import has on lost replies; another set has none.
+    def as_published(self, samples: Samples, items: Items) -> Items:
+        """The items of a scenario with the verdicts that the published metric reads in an import's source.
 
-        A reply that came later has its own verdict.
+        It takes one on a lost reply, unless that reply came later, and none where the extracted cell is empty. Another
+        set has none such.
         """
         if self.name != VERDICTS or not self.settings.design.imported:
             return items
-        lost = {
+        others = {
             place: given
             for place, given in samples.judgements(ON_LOST).items()
-            if not (isinstance(items[place].reply, Reply) and isinstance(items[place].judgement, Judgement))
+            if isinstance(given, Failure)
+            or not (isinstance(items[place].reply, Reply) and isinstance(items[place].judgement, Judgement))
         }
-        return {**items, **{place: replace(items[place], judgement=given) for place, given in lost.items()}}
+        return {**items, **{place: replace(items[place], judgement=given) for place, given in others.items()}}
 
     def read(self, rules: RuleSet, *beside: str) -> Iterator[Done]:
         """Every scenario that is done, with its samples and what it comes to, one at a time: texts stay in the store.

@@ -102,16 +102,16 @@ _SCORED = ("belief", "no_belief_reason", "outcomes", "outcome", "accuracy")
 
 
 def rows(
-    verdicts: VerdictSet, rules: RuleSet, labels: Mapping[Key, Label] | None = None, *, on_lost: bool = False
+    verdicts: VerdictSet, rules: RuleSet, labels: Mapping[Key, Label] | None = None, *, as_published: bool = False
 ) -> Iterator[tuple[Scenario, OutcomeRow]]:
     """Every scenario that is done, with its row: all samples and what they come to; a failure is null and says why.
 
-    `labels` are what readers make of scenarios. With `on_lost` a reply that was lost has the verdict that an import's
-    source has on it.
+    `labels` are what readers make of scenarios. With `as_published` samples have the verdicts that the published
+    metric reads in an import's source.
     """
     source, asked = source_of(verdicts.store), chosen(verdicts.store)
     for done in verdicts.read(rules, *([set_of(asked.judge)] if asked else ())):
-        items = verdicts.with_lost(done.samples, done.items) if on_lost else done.items
+        items = verdicts.as_published(done.samples, done.items) if as_published else done.items
         row = _row(done, items, verdicts)
         row.beliefs_from = source.run if source else None
         row.readers = label.outcome if (label := (labels or {}).get(done.scenario.key)) else None
@@ -125,7 +125,7 @@ def _row(done: Done, items: Items, verdicts: VerdictSet) -> OutcomeRow:
     scenario, scored, belief = done.scenario, done.scored, done.scored.resolved.belief
     asks = subject_asks(scenario, verdicts.settings)
     places = [(ask.elicitation, run) for ask in asks for run in ask.runs]
-    samples = [_sample(items[place]) for place in places if place in items]
+    samples = [_sample(items[place], done.items[place]) for place in places if place in items]
     row = OutcomeRow(
         archetype=scenario.archetype,
         task_id=scenario.task_id,
@@ -155,8 +155,12 @@ def judge_of(scenario: Scenario, settings: Settings) -> str:
     return settings.judging.judge if scenario.kind == "binary" else settings.judging.numeric_judge
 
 
-def _sample(item: Item, *, is_check: bool = False) -> Sample:
-    """One sample with the verdict on it; what failed is null, and `error` says why. Of a trace the verdict alone."""
+def _sample(item: Item, heard: Item | None = None, *, is_check: bool = False) -> Sample:
+    """One sample with the verdict on it; what failed is null, and `error` says why. Of a trace the verdict alone.
+
+    Where that verdict is missing, the judge's words are those of the item as it was `heard`.
+    """
+    words = item if heard is None or isinstance(item.judgement, Judgement) else heard
     reply = item.reply if isinstance(item.reply, Reply) else None
     judgement = item.judgement if isinstance(item.judgement, Judgement) else None
     return Sample(
@@ -167,7 +171,7 @@ def _sample(item: Item, *, is_check: bool = False) -> Sample:
         reasoning=reply.reasoning if reply else None,
         verdict=shown(judgement.verdict) if judgement else None,
         confidence=judgement.confidence if judgement else None,
-        judge_reason=item.judgement.reason if isinstance(item.judgement, Judgement | Disputed) else None,
+        judge_reason=words.judgement.reason if isinstance(words.judgement, Judgement | Disputed) else None,
         truncated=reply.truncated if reply else False,
         error=_error(failures(item)),
     )
