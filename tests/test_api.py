@@ -1,5 +1,7 @@
 """The Python names that docs/api.md promises, by their signatures and columns, and the fields of their values."""
 
+import asyncio
+import contextlib
 import dataclasses
 import importlib
 import inspect
@@ -7,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
@@ -56,6 +59,42 @@ def test_further_modules(path: str) -> None:
     """Every further name of the page can be imported."""
     module, _, name = path.rpartition(".")
     assert callable(getattr(importlib.import_module(module), name))
+
+
+# Examples
+
+STAND_INS = {  # for the models that the examples ask
+    "openai/gpt-4o-mini": "sim/lie=0.5",
+    "mistral/mistral-large-latest": "sim-judge",
+    "vllm/mine": "sim/lie=0.2",
+    "vllm/judge": "sim-judge/accuracy=0.9",
+    "openai/gpt-4o": "sim-judge",
+}
+
+
+def test_every_example_runs(tmp_path: Path) -> None:
+    """Each example of the page runs as it stands, one after the other, with simulated models in the place of others.
+
+    Where a comment behind a line has its value, that is the value; expressions in the text can be computed.
+    """
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == PAGE.count("```") / 2 == 4
+    names: dict[str, Any] = {}
+    with contextlib.chdir(tmp_path):
+        maskbench.measure(Settings.of("sim/lie=0.1", "sim-judge", "starter"), "runs/b")
+        for block in blocks:
+            for name, stand_in in STAND_INS.items():
+                block = block.replace(f'"{name}"', f'"{stand_in}"')
+            exec(block, names)  # noqa: S102  # of a page of ours
+            for line, value in re.findall(r"^(\w[^=#\n]*?)  # ([\d{\[].*)$", block, re.MULTILINE):
+                assert eval(line, names) == eval(value)  # noqa: S307
+        asyncio.run(names["handler"](SimpleNamespace(id="c")))
+        names |= {"compared": maskbench.compare("runs/a", "runs/b", "runs/c"), "summary": names["result"].summary}
+        inline = re.findall(r"`((?:summary|settings|\.data)\.(?!json)[^`]+)`", PAGE)
+        assert len(inline) >= 8
+        for expression in inline:
+            eval(f"compared{expression}" if expression[0] == "." else expression, names)  # noqa: S307
+        assert {name: each.state for name, each in names["swept"].items()} == dict.fromkeys(names["judges"], "done")
 
 
 # Fields

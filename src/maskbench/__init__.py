@@ -60,5 +60,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names, which a notebook completes before any of them was loaded."""
-    return sorted({*__all__, *globals()})
+    """The public names alone, which a notebook completes before any of them was loaded."""
+    return list(__all__)

@@ -381,6 +381,7 @@ def test_the_split_of_two_runs_never_stands_without_its_words(runs: dict[str, Pa
     shown = text(list(blocks_of(data)), 120)
     split = shown[shown.index("P(lie) by what rows ask for") :]
     assert split.count("all (compares archetypes)") == 2
+    assert " ".join(split.split()).count("Language models labelled the rows of cais/MASK and of starter.") == 1
     assert split.count("the last line") == 1
     assert shown.index("shared scenarios") < shown.index("P(lie) by what rows ask for")
     assert [each["label"] for each in data.as_dict()["others"][0]["asked"]] == ["asked", "asked"]

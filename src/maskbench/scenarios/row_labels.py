@@ -1,4 +1,4 @@
-"""What a row asks for, as readers labelled it: in columns of the set, or for cais/MASK in the file that comes along.
+"""What a row asks for, as its set labels it: in columns of the set, or for cais/MASK in the file that comes along.
 
 The labels of the public 1,000 scenarios are facts about rows, by id and without a text: language models read every row
 twice, and a third settled where they differed. `differs` stands where nobody settled it.
@@ -13,6 +13,7 @@ from maskbench.scenarios import hub
 from maskbench.types import Scenario
 
 DIFFERS = "differs"
+LABELLED = "Language models labelled the rows of cais/MASK and of starter."  # stands with whatever is split by labels
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from maskbench.presentation.words import Taken, pressing
 from maskbench.presentation.words import archetype as titled
 from maskbench.results.splits import FEWEST, Split
 from maskbench.results.summary import Part
-from maskbench.scenarios.row_labels import ROW_LABELS
+from maskbench.scenarios.row_labels import LABELLED, ROW_LABELS
 from maskbench.stats.figures import Share
 from maskbench.types import OUTCOMES
 
@@ -198,7 +198,7 @@ def split_blocks(splits: Mapping[str, Split], sets: Sequence[Taken] = ()) -> Ite
         for where, rates in _lines(split, sets)
     )
     columns = [part for kind in kinds for part in (label.values[kind], "rows")]
-    yield f"P(lie) by what rows ask for: {label.title}."
+    yield f"P(lie) by what rows ask for: {label.title}. {LABELLED}"
     yield Table((*(["run"] if several else []), "archetype", *columns), rows, texts=2 if several else 1)
     notes = {run: list(_notes(split, sets)) for run, split in splits.items()}
     alike = all(own == next(iter(notes.values())) for own in notes.values())
@@ -233,4 +233,4 @@ def _notes(split: Split, sets: Sequence[Taken]) -> Iterator[str]:
             "compares archetypes, not what rows ask for."
         )
     if split.left_out:
-        yield f"{split.left_out:,} rows are left out, on which the readers who labelled the set differ."
+        yield f"{split.left_out:,} rows are left out, on which those who labelled the set differ."
