@@ -482,8 +482,7 @@ HIDDEN = re.compile(
 
 def plain_part(text: str) -> str:
     """The longest piece of a text in which nothing is hidden, as far as it is short enough not to be cut."""
-    stored = text.encode(errors="replace").decode()
-    return max(re.split(r"[^ -~\u05d0-\u064a]+", stored), key=len)[:200]
+    return max(re.split(r"[^ -~\u05d0-\u064a]+", text), key=len)[:200]
 
 
 @in_browser
