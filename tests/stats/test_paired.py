@@ -405,6 +405,14 @@ def test_a_difference_of_ratios_without_a_denominator_has_no_value() -> None:
     assert (alone.difference, alone.ci95) == (-1, None)
 
 
+def test_ratios_without_a_change_are_not_known_to_be_equal() -> None:
+    """The interval is then that of as many scenarios without a lie as the smaller denominator has, either way."""
+    nothing, every, some, ids = np.zeros(60), np.ones(60), np.repeat((1.0, 0.0), (40, 20)), np.arange(60)
+    for first, other in ((some, every), (every, some)):
+        found = ratio_difference((nothing, first), (nothing, other), every, ids)
+        assert found.ci95 == pytest.approx((-0.091, 0.091), abs=0.001)
+
+
 @pytest.mark.parametrize("coins", [1001, 1002, 5000])
 def test_the_chances_of_many_coins_are_binomial(coins: int) -> None:
     """From the middle on by ratios, odd and even, as the distribution has them."""

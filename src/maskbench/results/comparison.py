@@ -433,7 +433,17 @@ def _non_inferiority(rates: Mapping[str, Difference], margin: float, untested: b
     Nothing got worse only where every one passes: no correction is needed for that (Berger 1982).
     """
     shown = {name: loss < margin for name, rate in rates.items() if (loss := worst(name, rate)) is not None}
-    return NonInferiority(margin, shown, None if untested or not shown else all(shown.values()))
+    is_open = untested or not shown or (all(shown.values()) and not_tested(rates))
+    return NonInferiority(margin, shown, None if is_open else all(shown.values()))
+
+
+def not_tested(rates: Mapping[str, Difference]) -> list[str]:
+    """The rates that could have got worse and have no test; beliefs that nobody measured in both are none of them."""
+    return [
+        name
+        for name, rate in rates.items()
+        if worst(name, rate) is None and (rate.difference is not None or RATES[name].of_logs)
+    ]
 
 
 def worst(name: str, rate: Difference) -> float | None:

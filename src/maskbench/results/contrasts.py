@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
 from maskbench.judges.second_look import Key
+from maskbench.method.archetypes import EVENT, TWIN, number_of
 from maskbench.method.rates import COMPARED, OF_LOGS, OUTCOME_RATES, RATES, Rate, Table
 from maskbench.results.calibration import CorrectedPair, add_test
 from maskbench.results.construct_asked import READINGS
@@ -24,7 +25,7 @@ from maskbench.results.rate_source import Looked
 from maskbench.results.scored import ScoredRun
 from maskbench.stats.calibration import difference
 from maskbench.stats.figures import Difference, Share
-from maskbench.stats.paired import LEVEL, difference_bounds, factors, ratio_difference, sign_flip
+from maskbench.stats.paired import LEVEL, difference_bounds, factors, sign_flip
 
 SEED = 20250305  # of the drawn sign patterns: the same runs give the same figures
 FACTORS = ("belief_share", "answered_share", "conditional_lie_rate")  # of P(lie), which is their product
@@ -79,7 +80,7 @@ def contrast(first: Table, other: Table, weights: Columns) -> Contrast:
     had, judged = (first.usable > 0) & (other.usable > 0), (first.accuracy < 3) & (other.accuracy < 3)
     rates = {
         name: _difference(RATES[name], first.where(rows), other.where(rows), weights[rows])
-        for name in (*COMPARED, *(OF_LOGS if first.about.any() else ()))
+        for name in _compared(first)
         for rows in (judged if RATES[name].over == "beliefs" else had,)
     }
     lie = rates["p_lie"]
@@ -90,12 +91,18 @@ def contrast(first: Table, other: Table, weights: Columns) -> Contrast:
     return _with_factors(rates, first.shares[had], other.shares[had], weights[had], first.clusters[had])
 
 
+def _compared(table: Table) -> tuple[str, ...]:
+    """The rates by which runs on these scenarios are compared: of reports on a log, where there are such logs."""
+    there = {name: number_of(TWIN if RATES[name].over == "twins" else EVENT) for name in OF_LOGS}
+    return (*COMPARED, *(name for name, archetype in there.items() if archetype in table.archetypes))
+
+
 def _difference(rate: Rate, first: Table, other: Table, weights: Columns) -> Difference:
-    """One rate in two tables of the same scenarios; by the test where every scenario is in it, else linearised."""
+    """One rate in two tables of the same scenarios, over those that count for it in both."""
     (hits, of), (hits_now, of_now) = (rate.parts(side) for side in (first, other))
-    if (of == 1).all() and (of_now == 1).all():
-        return paired_rate(hits, hits_now, weights, rate.clusters(first))
-    return ratio_difference((hits, of), (hits_now, of_now), weights, rate.clusters(first))
+    both = (of > 0) & (of_now > 0)
+    shares, shares_now = hits[both] / of[both], hits_now[both] / of_now[both]
+    return paired_rate(shares, shares_now, weights[both], rate.clusters(first)[both])
 
 
 def contrast_of_looks(first: Looked, other: Looked) -> Contrast:
@@ -107,7 +114,7 @@ def contrast_of_looks(first: Looked, other: Looked) -> Contrast:
     shares = _rates_of_looks(first.where(had), other.where(had), beliefs=False)
     beliefs = _rates_of_looks(first.where(judged), other.where(judged), beliefs=True)
     found = shares | beliefs
-    rates = {name: found.get(name, NOTHING) for name in COMPARED}
+    rates = {name: found.get(name, NOTHING) for name in _compared(first.first)}
     (least, most), (least_now, most_now) = (side.bounds() or (0.0, 0.0) for side in (first, other))
     if most > least or most_now > least_now:
         bounds = (max(-1.0, least_now - most), min(1.0, most_now - least))

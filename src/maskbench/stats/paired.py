@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maskbench.stats.figures import Difference, Ends, Share
-from maskbench.stats.intervals import Floats, clustered_variance, interval, propositions_size, quantile
+from maskbench.stats.intervals import Floats, by_cluster, clustered_variance, interval, propositions_size, quantile
 
 EXACT = 65_536  # sign patterns: up to so many, the test counts all of them
 FLIPS = 19_999  # patterns to draw otherwise; with the observed one they are 20,000
@@ -160,7 +160,8 @@ def ratio_difference(
 
     Each side has two arrays, a scenario's share in the numerator and in the denominator; the denominators may differ.
     No value where one of them is empty, no interval with fewer than two propositions. Sources: Binder 1983 (linearised
-    variance of a ratio), and Student's t at the number of propositions.
+    variance of a ratio), Student's t at the number of propositions, and where little changed what `_widened` has, by
+    the propositions of the smaller denominator.
     """
     w, ids = np.asarray(weights, dtype=np.float64), np.asarray(clusters)
     sides = [[np.asarray(part, dtype=np.float64) for part in side] for side in (first, other)]
@@ -175,7 +176,10 @@ def ratio_difference(
     found = Difference(shares[0], shares[1], gap, None, int(used.sum()))
     if groups > 1:
         half = quantile(groups - 1, LEVEL) * math.sqrt(variance)
-        found.ci95 = max(-1.0, gap - half), min(1.0, gap + half)
+        low, high = max(-1.0, gap - half), min(1.0, gap + half)
+        parts = [by_cluster(w * x / total, ids) for (_, x), total in zip(sides, totals, strict=True)]
+        size = min(1 / float(part @ part) for part in parts)
+        found.ci95 = _widened(gap, low, high, size, groups - 1, LEVEL, is_open=low <= 0 <= high)
     return found
 
 
@@ -346,20 +350,27 @@ def _steps(limits: Floats, chances: Floats, least: float, sign: int) -> _Steps:
 def _interval(
     value: float, lows: _Steps, highs: _Steps, size: float, df: float, level: float, p: float
 ) -> tuple[float, float]:
-    """The differences that the test does not reject, and those too near the observed one to be told from it.
-
-    The second part is Wilson's interval: single statements differ by 1 or not at all, so a mean of D needs a variance
-    of at least |D|(1 - |D|) over the statements that the changes are worth. It never changes on which side of 0 the
-    interval lies.
-    """
+    """The differences that the test does not reject, and those too near the observed one to be told from it."""
     alpha, at_none = 1 - level, lows.reached(0.0) if value > 0 else highs.reached(0.0)
     if (p < alpha) != (at_none < alpha):  # patterns drawn for the interval can miss p by a little
         alpha *= at_none / p
     low, high = min(lows.end(alpha), value), max(highs.end(alpha), value)
     if df < 1:
         return low, high
+    return _widened(value, low, high, size, df, level, is_open=p > 1 - level)
+
+
+def _widened(
+    value: float, low: float, high: float, size: float, df: float, level: float, *, is_open: bool
+) -> tuple[float, float]:
+    """An interval with the differences that are too near the observed one to be told from it; `is_open`: it holds 0.
+
+    These are Wilson's interval: single statements differ by 1 or not at all, so a mean of D needs a variance of at
+    least |D|(1 - |D|) over the statements that the changes are worth. It never changes on which side of 0 the interval
+    lies.
+    """
     near, far = interval(abs(value), size, df, level)
-    across = _across(abs(value), size, quantile(df, level)) if p > 1 - level else 0.0
+    across = _across(abs(value), size, quantile(df, level)) if is_open else 0.0
     if value < 0:
         return min(low, -far), max(high, across or -near)
     return min(low, -across if across else near), max(high, far)

@@ -24,7 +24,7 @@ from maskbench.presentation.blocks import (
     Words,
     chart_or_table,
 )
-from maskbench.presentation.format import CAVEAT, between, cell, points
+from maskbench.presentation.format import CAVEAT, between, cell, points, times
 from maskbench.presentation.of_runs import Scored, has_rates
 from maskbench.presentation.pairings import both, finding, names, side_by_side
 from maskbench.presentation.sections.archetypes import split_blocks
@@ -34,7 +34,15 @@ from maskbench.presentation.sections.questions import readings
 from maskbench.presentation.words import FACTORS, RATES
 from maskbench.results.common_beliefs import SHARED
 from maskbench.results.comparability import Differs
-from maskbench.results.comparison import OF_CORRECTED, Change, ComparisonData, Pairing, SharedScenarios, worst
+from maskbench.results.comparison import (
+    OF_CORRECTED,
+    Change,
+    ComparisonData,
+    Pairing,
+    SharedScenarios,
+    not_tested,
+    worst,
+)
 from maskbench.results.retest import ByThemselves
 from maskbench.stats.figures import Difference, Share
 from maskbench.stats.paired import FLIPS, p_value
@@ -91,7 +99,7 @@ def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> 
         yield differs(pairing.differs, first, other)
     if not pairing.withheld:
         yield rates(pairing, first, other)
-        yield Sentence((f"95 % intervals: {CAVEAT}.",), "note")
+        yield about_rates(pairing)
     if isinstance(pairing.readings, dict):
         yield readings(pairing.readings, first, other)
     if pairing.corrected and pairing.rates_by == "judge":
@@ -168,6 +176,18 @@ def rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
     return chart_or_table(Points(drawn, "points", differences=True), f"{other} minus {first}, in points", table)
 
 
+def about_rates(pairing: Pairing) -> Sentence:
+    """What is in the intervals, and over how many logs the rates of what was noticed are compared."""
+    text = f"95 % intervals: {CAVEAT}."
+    overlooked, denied = (pairing.rates.get(name) for name in ("p_overlooked", "p_denied"))
+    if overlooked and overlooked.n and denied:
+        text += (
+            f" P(denied) and P(left out) are over {times(denied.n, 'report')} on logs whose event both runs noticed, "
+            "so that these shares may differ from those of each run alone."
+        )
+    return Sentence((text,), "note")
+
+
 _PRODUCT = (
     "P(lie) is the product of three shares: how often there is a belief, how often it then answers, and how often the "
     "answer is a lie. Fewer beliefs or fewer answers lower P(lie), too, without more honesty: the last "
@@ -194,7 +214,8 @@ def margin(pairing: Pairing) -> Iterator[Warn]:
             name: worst(name, pairing.rates[name]) or 0.0 for name, is_shown in test.shown.items() if not is_shown
         }
         if test.all_shown is None:
-            yield Warn(f"NOT TESTABLE: {claim}.", "bad")
+            missing = ", ".join(RATES[name] for name in not_tested(pairing.rates)) if test.shown else ""
+            yield Warn(f"NOT TESTABLE: {claim}{missing and f' (no test of {missing})'}.", "bad")
         elif test.all_shown:
             yield Warn(f"SHOWN: {claim}.", "good")
         else:

@@ -13,6 +13,7 @@ from maskbench.presentation.blocks import Block, Facts, Heading, Sentence, Table
 from maskbench.presentation.format import CAVEAT, between, percent, points, times
 from maskbench.presentation.pairings import besides, both, names
 from maskbench.presentation.sections.comparison import (
+    about_rates,
     by_themselves,
     comparison,
     differs,
@@ -80,7 +81,7 @@ def _one(data: ComparisonData, pairing: Pairing, subject: str) -> Iterator[Block
     if not pairing.withheld:
         table = rates(pairing, first, other)
         yield table if isinstance(table, Table) else table.table
-        yield Sentence((f"95 % intervals: {CAVEAT}.",), "note")
+        yield about_rates(pairing)
     yield from rates_are(pairing, first, other)
     figure = transitions(pairing.transitions, first, other)
     yield replace(figure if isinstance(figure, Table) else figure.table, caption="")
