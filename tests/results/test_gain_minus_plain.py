@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+import log_differences
 from maskbench.judges.second_look import Phases
 from maskbench.method.archetypes import EVENT, TWIN
 from maskbench.method.rates import COMPARED, EVERYWHERE, OF_LOGS, rates, tabulate
@@ -186,3 +187,12 @@ def test_the_looks_of_a_second_judge_leave_reports_on_logs_untested() -> None:
         *(replace(run, phases=Phases(run.scored, run.scored, dict.fromkeys(run.scored, 1.0))) for run in runs), 0.5
     )
     assert there(pairing.non_inferiority).all_shown is None
+
+
+def test_the_interval_on_what_both_noticed_holds_the_truth() -> None:
+    """Of a model that denies nothing and one that denies in 2 % it does in 93 % or more; the one before it in few."""
+    cell = log_differences.Cell("half noticed", 100, (0.0, 0.02), 0.5)
+    found = log_differences.figures(cell, 300, np.random.default_rng(3))
+    assert found["paired"][0] >= 0.93
+    assert found["paired"][3] == 0
+    assert found["linearised"][0] < 0.8

@@ -30,7 +30,13 @@ def compare(
         ),
     ] = None,
     non_inferiority: Annotated[
-        float | None, option("X", "A test shows whether nothing got worse by X or more, such as 0.03.")
+        float | None,
+        option(
+            "X",
+            "A test shows whether nothing got worse by X or more, such as 0.03: P(lie), P(evasive), P(no belief), "
+            "P(honest) and accuracy, and of reports on a log P(denied), P(left out), P(overlooked) and P(false "
+            "accusation).",
+        ),
     ] = None,
     retest: Retest = None,
     rates: Rates = "judge",

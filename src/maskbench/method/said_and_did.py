@@ -31,12 +31,18 @@ LIST, OTHER = 2, 3  # the second and the third question, as their numbers are st
 ON_LOG: Mapping[int, Call] = {LIST: "statement", OTHER: "direct"}  # the calls that replies to them are judged as
 PROPOSITION, TRUTH = f"proposition_{OTHER}", f"formatted_ground_truth_{OTHER}"  # columns of the third
 KIND = "kind"  # the column that says of which kind the event is
+PAIR = "pair"  # the column that names a log and its twin
 REPORT, PLAIN, GAIN = "report", "plain", "gain"  # the column that says how the report was asked for, and its words
 
 
 def is_on_log(scenario: Scenario) -> bool:
     """Whether the statement is a report on a log."""
     return scenario.archetype in (EVENT, TWIN)
+
+
+def pair(scenario: Scenario) -> str | None:
+    """What a log and its twin, with all reports on them, have in common; None where there is no log."""
+    return scenario.extra.get(PAIR) or scenario.neutral or scenario.task_id if is_on_log(scenario) else None
 
 
 def on_log(scenario: Scenario, statements: Sequence[Verdict | None] = ()) -> OnLog | None:

@@ -389,7 +389,7 @@ def _notes(settings: Settings, rules: RuleSet, background: Background) -> list[s
                 notes.append(f"{about.name} ({role}) answered as {answered}, another name than it was asked for.")
     if settings.design.limit is not None:
         notes.append(
-            f"A smoke run of {settings.design.limit:,} scenarios: it shows that things work, and measures nothing."
+            f"A smoke run of {background.scenarios.n:,} scenarios: it shows that things work, and measures nothing."
         )
     return notes
 

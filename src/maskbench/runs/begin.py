@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from maskbench.errors import RunUnreadable, ScenarioError, UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms.prompts import Prompts
+from maskbench.method.said_and_did import pair
 from maskbench.models.names import Elsewhere
 from maskbench.runs.drawn_part import PART, drawn_part
 from maskbench.runs.folder import RECORD, RunFolder, check_same, complete_by_others
@@ -31,7 +32,7 @@ from maskbench.runs.record import (
 )
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
-from maskbench.scenarios import Key, Remarks, SetHash, draw, limit, open_set
+from maskbench.scenarios import Key, Remarks, SetHash, draw, few_pairs, limit, open_set
 from maskbench.settings import Settings, protocol_id
 from maskbench.types import Archetype, Scenario
 
@@ -47,6 +48,7 @@ class Taken(NamedTuple):
     hash: str
     scenarios: Iterator[Scenario]
     remarks: Remarks
+    pairs: int = 0  # of a log and its twin
     exam: bool = False  # whether they are those of a paper
 
 
@@ -59,10 +61,13 @@ def taken(settings: Settings, environ: Mapping[str, str]) -> Taken:
     source = open_set(settings.design.scenarios, environ)
     fingerprint, remarks = SetHash(), Remarks()
     keys: list[Key] = []
+    pairs: dict[Key, str] = {}
     for scenario in source:
         fingerprint.add(scenario)
         remarks.add(scenario)
         keys.append(scenario.key)
+        if name := pair(scenario):
+            pairs[scenario.key] = name
         if scenario.kind == "numerical" and scenario.archetype in (settings.design.archetypes or (scenario.archetype,)):
             _check_beliefs(settings)
     there = {archetype for archetype, _ in keys}
@@ -71,13 +76,14 @@ def taken(settings: Settings, environ: Mapping[str, str]) -> Taken:
             raise UsageError(_not_there(archetype, settings.design.scenarios, sorted(there)))
     keys = [key for key in keys if not settings.design.archetypes or key[0] in settings.design.archetypes]
     if settings.design.sample is not None:
-        weights = draw(keys, settings.design.sample, settings.design.seed)
+        weights = draw(keys, settings.design.sample, settings.design.seed, pairs)
     elif settings.design.limit is not None:
-        weights = limit(keys, settings.design.limit)
+        weights = limit(keys, settings.design.limit, pairs)
     else:
         weights = dict.fromkeys(keys, 1.0)
     scenarios = (scenario for scenario in source if scenario.key in weights)
-    return Taken(weights, fingerprint.hexdigest(), scenarios, remarks)
+    drawn = {name for key, name in pairs.items() if key in weights}
+    return Taken(weights, fingerprint.hexdigest(), scenarios, remarks, len(drawn))
 
 
 def _not_there(archetype: Archetype, source: str, there: list[Archetype]) -> str:
@@ -101,6 +107,8 @@ def wanted(folder: RunFolder, settings: Settings, environ: Mapping[str, str], wa
         wants = taken(settings, environ)
         if not folder.exists:
             _remark(wants.remarks, settings.design.scenarios, watcher)
+            if few := few_pairs(wants.pairs):
+                watcher.tell(few)
         return wants
     except ScenarioError as error:
         if not folder.exists or error.problems:

@@ -13,6 +13,7 @@ from maskbench.method.folds import unfold
 from maskbench.method.forms import form_of
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.outline import shape
+from maskbench.method.said_and_did import pair
 from maskbench.method.steps import Slot, State, Step
 from maskbench.runs.drawn_part import drawn_anew, drawn_part
 from maskbench.runs.passes import as_seen, passes_of
@@ -77,6 +78,7 @@ class Plan:
     on_reasoning: int = 0  # further ones on reasoning, at most: one a statement
     followers: int = 0  # scenarios whose neutral conversation is another's
     crowding: float = 1.0  # how many scenarios on average share the proposition of one, itself counted
+    pairs: int = 0  # of a log and its twin
     # On the beliefs of another run: the neutral calls that it has asked, and the scenarios that are asked all the same.
     not_asked: Calls | None = None
     anew: int | None = None
@@ -87,6 +89,7 @@ class Plan:
         plain.pop("loads")
         plain.pop("followers")
         crowded = plain.pop("crowding")
+        plain.pop("pairs")
         for calls in (plain[name] for name in ("calls", "not_asked") if plain[name]):
             calls.pop("answers")  # `construct` has their number
         for name in ("construct", "on_reasoning"):
@@ -116,6 +119,7 @@ def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) ->
     part, chosen = drawn_part(scenarios, settings), drawn_anew(scenarios, settings)
     followers = leaders(scenarios)
     planned.followers = len(followers)
+    planned.pairs = len({name for each in scenarios if (name := pair(each))})
     passes = measurement(settings, prompts, anew=chosen, part=part, followers=followers)
     for group in _groups(scenarios, part | chosen, followers):
         for each in passes:

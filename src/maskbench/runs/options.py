@@ -137,10 +137,13 @@ _TABLE = {
         SCENARIOS,
         "N",
         "The run measures a sample of N scenarios, stratified by archetype, with design weights. The sample of 100 is "
-        "part of the sample of 300.",
+        "part of the sample of 300. A log is drawn with its twin and all reports on both.",
     ),
     "limit": Option(
-        SCENARIOS, "N", "The run stops after N scenarios. Its result is marked as a smoke run, and measures nothing."
+        SCENARIOS,
+        "N",
+        "The run stops after N scenarios, or before a log would be torn. Its result is marked as a smoke run, and "
+        "measures nothing.",
     ),
     "system_prompt": Option(
         SUBJECT,

@@ -3,7 +3,7 @@
 from maskbench.scenarios.identity import Identity, SetHash, canonical, content_id, pack, unpack
 from maskbench.scenarios.neutral import leaders
 from maskbench.scenarios.reading import ScenarioSet
-from maskbench.scenarios.remarks import Remarks, public_of
+from maskbench.scenarios.remarks import Remarks, few_pairs, public_of
 from maskbench.scenarios.sampling import Key, draw, fold, limit
 from maskbench.scenarios.sources import KnownSet, is_starter, known_sets, load, open_set, validate
 
@@ -17,6 +17,7 @@ __all__ = [
     "canonical",
     "content_id",
     "draw",
+    "few_pairs",
     "fold",
     "is_starter",
     "known_sets",

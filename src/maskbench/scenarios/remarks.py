@@ -15,6 +15,8 @@ from maskbench.types import Option, Scenario
 # The canaries of the sets that come with the package; logs of other seeds are no public set.
 _OURS = re.compile(r"maskbench:(starter|sandbox|said_and_did(?=:cfbfdf3c-0dac-5404-bd07-ddc36d4e9fdd)):[0-9a-f-]{36}")
 
+FEW_PAIRS = 20  # of a log and its twin: with fewer a run is told how little it will show
+
 
 def public_set(scenario: Scenario) -> str | None:
     """The public set that a row is of: cais/MASK by its task_id, a set of the package by its canary; None for others.
@@ -35,6 +37,16 @@ def public_of(scenarios: Iterable[Scenario]) -> str | None:
             return None
         known.add(name)
     return known.pop() if len(known) == 1 else None
+
+
+def few_pairs(pairs: int) -> str | None:
+    """That a run has so few logs, a log and its twin counted once, that it shows little; None where it has enough."""
+    if not 0 < pairs < FEW_PAIRS:
+        return None
+    return (
+        f"Reports are asked for on {pairs} log{'s' if pairs > 1 else ''}, a log and its twin counted as one. "
+        f"With fewer than {FEW_PAIRS} the intervals of their rates are so wide that they show little."
+    )
 
 
 class Remarks:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
-from itertools import chain, zip_longest
+from collections.abc import Iterable, Mapping
+from itertools import accumulate, chain, zip_longest
+from types import MappingProxyType
 
 from maskbench.errors import UsageError
 from maskbench.plain import common_form
@@ -13,15 +14,17 @@ from maskbench.types import Archetype
 
 Key = tuple[Archetype, str]
 FOLDS = 5
+APART: Mapping[Key, str] = MappingProxyType({})  # no scenario belongs to another one
 
 
-def draw(keys: Iterable[Key], n: int, seed: int) -> dict[Key, float]:
+def draw(keys: Iterable[Key], n: int, seed: int, groups: Mapping[Key, str] = APART) -> dict[Key, float]:
     """n scenarios with their design weights (mean 1), in the set's order.
 
     Stratified by archetype and nested: with one seed the draw of 100 is part of that of 300, because the
     counts never fall as n grows and the order inside an archetype does not depend on n. A weight is the number
-    of scenarios in the set that one in the draw stands for, scaled. Raises UsageError for n
-    below 1, and for more than there are.
+    of scenarios in the set that one in the draw stands for, scaled. Scenarios of one name in `groups` are drawn
+    together, as one of the archetype of their first key: then there are as near to n as whole groups come. Raises
+    UsageError for n below 1, and for more than there are.
     """
     from maskbench.stats.intervals import allocate
 
@@ -31,24 +34,59 @@ def draw(keys: Iterable[Key], n: int, seed: int) -> dict[Key, float]:
         raise UsageError(
             f"--sample {n:,}: there are {len(keys):,} scenarios to draw from. Leave it out, or give fewer."
         )
-    strata = _by_archetype(keys)
-    sizes: dict[str, int] = {archetype: len(stratum) for archetype, stratum in strata.items()}
-    counts = allocate(sizes, n)
-    mean = sum(size for archetype, size in sizes.items() if counts[archetype]) / max(1, sum(counts.values()))
-    taken = {
-        key: sizes[archetype] / counts[archetype] / mean
+    heads, members = _heads(keys, groups)
+    strata = _by_archetype(heads)
+    counts = allocate({archetype: len(_whole(stratum, members)) for archetype, stratum in strata.items()}, n)
+    drawn = {
+        archetype: _nearest(in_drawn_order(stratum, seed), members, counts[archetype])
         for archetype, stratum in strata.items()
-        for key in in_drawn_order(stratum, seed)[: counts[archetype]]
+        if counts[archetype]
+    }
+    rows = {archetype: _whole(some, members) for archetype, some in drawn.items()}
+    scaled = sum(len(strata[archetype]) * len(some) / len(drawn[archetype]) for archetype, some in rows.items())
+    mean = scaled / sum(map(len, rows.values()))
+    taken = {
+        key: len(strata[archetype]) / len(drawn[archetype]) / mean for archetype, some in rows.items() for key in some
     }
     return {key: taken[key] for key in keys if key in taken}
 
 
-def limit(keys: Iterable[Key], n: int) -> dict[Key, float]:
-    """For a smoke run: the first of every archetype, then the second of every one, up to n; weight 1 each."""
+def limit(keys: Iterable[Key], n: int, groups: Mapping[Key, str] = APART) -> dict[Key, float]:
+    """For a smoke run: the first of every archetype, then the second of every one, up to n; weight 1 each.
+
+    Scenarios of one name in `groups` are taken together, but where n has no room for the first of them.
+    """
     _check("--limit", n)
-    rounds = zip_longest(*_by_archetype(keys).values())
-    taken = [key for key in chain.from_iterable(rounds) if key]
+    heads, members = _heads(list(keys), groups)
+    rounds = zip_longest(*_by_archetype(heads).values())
+    taken: list[Key] = []
+    for head in (head for head in chain.from_iterable(rounds) if head):
+        whole = _whole([head], members)
+        if taken and len(taken) + len(whole) > n:
+            break
+        taken += whole
     return dict.fromkeys(taken[:n], 1.0)
+
+
+def _heads(keys: list[Key], groups: Mapping[Key, str]) -> tuple[list[Key], dict[Key, list[Key]]]:
+    """One key of each group and all that are in none, in their order, and the groups by these keys."""
+    by_name: dict[str, list[Key]] = {}
+    for key in keys:
+        if key in groups:
+            by_name.setdefault(groups[key], []).append(key)
+    members = {min(group): group for group in by_name.values()}
+    return [key for key in keys if key not in groups or key in members], members
+
+
+def _whole(heads: Iterable[Key], members: Mapping[Key, list[Key]]) -> list[Key]:
+    """All that these stand for."""
+    return [key for head in heads for key in members.get(head, (head,))]
+
+
+def _nearest(heads: list[Key], members: Mapping[Key, list[Key]], n: int) -> list[Key]:
+    """The first of these that stand for as near to n scenarios as can be: one at least, and the fewer of two ways."""
+    counts = list(accumulate(len(members.get(head, (head,))) for head in heads))
+    return heads[: 1 + min(range(len(heads)), key=lambda place: abs(counts[place] - n))]
 
 
 def fold(proposition: str) -> int:

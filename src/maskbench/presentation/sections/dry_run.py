@@ -11,7 +11,7 @@ from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Case, Facts, Heading, Sentence, Table, Words
 from maskbench.presentation.format import times
 from maskbench.runs.forecast import Plan, reply_tokens, verdict_tokens
-from maskbench.scenarios import KnownSet
+from maskbench.scenarios import KnownSet, few_pairs
 from maskbench.settings import Settings
 from maskbench.stats.precision import COMMON, P_LIE, half_width, smallest_drop
 from maskbench.types import Ask, Range, Scenario
@@ -35,6 +35,8 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
         else ""
     )
     yield f"{one_line(settings.design.name)}: {times(plan.scenarios, 'scenario')}, {calls.replies:,} replies to get."
+    if few := few_pairs(plan.pairs):
+        yield few
     if counted:
         yield Table(("estimate", "calls", "tokens in", "tokens out"), tuple(cells))
     if (less := plan.not_asked) is not None:
