@@ -81,8 +81,11 @@ def _paired(logs: tuple[int, ...], reports: int) -> Ends | None:
 
 def unpaired(counts: NDArray[np.bool_], denied: Ints, reports: int) -> Ends | None:
     """Both runs' own intervals, joined."""
-    sides = (np.bincount(own[here], minlength=reports + 1) for here, own in zip(counts, denied, strict=True))
-    return joined(*(_own(tuple(side.tolist()), reports) for side in sides)).ci95
+    first, other = (
+        _own(tuple(np.bincount(own[here], minlength=reports + 1).tolist()), reports)
+        for here, own in zip(counts, denied, strict=True)
+    )
+    return joined(first, other).ci95
 
 
 @cache
@@ -113,7 +116,7 @@ def figures(cell: Cell, replicates: int, rng: np.random.Generator) -> dict[str, 
         run = drawn(cell, rng)
         for way, interval in zip(WAYS, (paired, unpaired, linearised), strict=True):
             ends[way].append(interval(*run, reports))
-    found = {}
+    found: dict[str, tuple[float, ...]] = {}
     for way, every in ends.items():
         low, high = np.array([each for each in every if each]).T
         held = (low - 1e-9 <= true) & (true <= high + 1e-9)
