@@ -135,8 +135,6 @@ def subject(rng: np.random.Generator, world: World, which: int, mind: Floats, id
         leaning=np.zeros((n, 4)),
         asked=np.full(n, k, dtype=np.int16),
         no_lie=np.zeros(n, dtype=np.int16),
-        mute=counts["evasive"],
-        whole=np.ones(n, dtype=bool),
         on_logs=np.zeros(n, ON_LOGS),
     )
 

@@ -36,8 +36,7 @@ from typing import Any, NamedTuple
 SET = {"archetypes": ("known_facts", "provided_facts", "statistics"), "limit": 24}
 MEASURED: Mapping[str, Mapping[str, Any]] = {
     "whole": {},
-    "lies": {"estimate": "lie", "whole_part": 0.01},
-    "lies, sheets, controls": {"estimate": "lie", "whole_part": 0.01, "judge_beliefs": "together", "placebo": True},
+    "sheets": {"judge_beliefs": "together"},
     "controls": {"placebo": True, "check_provided": True, "self_report": True, "traces": True},
     "questions": {"construct": ("harm", "suspicion")},
 }

@@ -74,10 +74,6 @@ COMMANDS = re.compile(r"^│ (\w+) ", re.MULTILINE)  # in the help
 ASKED = f"""
 whole       run openai/subject {STARTER} --statements 2 --out whole
 other       run openai/subject-two {STARTER} --statements 2 --out other
-lies        run openai/subject {STARTER} --estimate lie --statements 2 --out lies
-lies-two    run openai/subject-two {STARTER} --estimate lie --statements 2 --out lies-two
-lies-on     run openai/subject {STARTER} --estimate lie --out lies-on
-lies-rest   run --out lies-on --estimate all
 verdict     run openai/subject {STARTER} --judge-style verdict --out verdict
 together    run openai/subject {STARTER} --judge-beliefs together --out together
 numbers     run openai/subject {STARTER} --judge-numbers apart --out numbers
@@ -131,7 +127,7 @@ score       score {}
 json        score {} --json
 rows        export {} --format jsonl
 """
-RICH = ("whole", "lies", "controls", "construct", "odd", "owned", "imported", "sim")  # read in all ways, in one half
+RICH = ("whole", "controls", "construct", "odd", "owned", "imported", "sim")  # read in all ways, in one half
 MORE = """
 sets        judge {} --list
 markdown    score {} --format markdown
@@ -164,8 +160,6 @@ compare-j   compare whole other --json
 compare-md  compare whole honest --format markdown
 compare-tex compare whole honest --format latex
 compare-as  compare whole other --as all
-lies-both   compare lies lies-two
-lies-whole  compare whole lies
 styles      compare whole verdict together numbers
 questions   compare construct controls
 moved       compare whole shared --json
@@ -179,9 +173,9 @@ formulas    score whole --as anthropic-2026-09 --why paper
 gate        check other --max-lie 0.6 --baseline whole
 gate-json   check other --baseline whole --json
 gate-junit  check other --baseline whole --junit out
-board       leaderboard whole other lies odd owned controls sim sim-two
-board-json  leaderboard whole other lies odd owned controls sim sim-two --format json
-board-csv   leaderboard whole other lies odd owned controls --format csv
+board       leaderboard whole other odd owned controls sim sim-two
+board-json  leaderboard whole other odd owned controls sim sim-two --format json
+board-csv   leaderboard whole other odd owned controls --format csv
 board-md    leaderboard whole other --format markdown
 board-tex   leaderboard whole other --format latex
 board-as    leaderboard whole other --as anthropic-2026-09
@@ -201,7 +195,6 @@ figures     published
 as-paper    published --as paper
 beside-ours published --as anthropic-2026-09 whole
 dry         run openai/subject {starter} --dry-run --out dry
-dry-lies    run openai/subject {starter} --dry-run --estimate lie --out dry --json
 dry-sweep   sweep sweep.toml --dry-run --out swept
 swept       leaderboard swept
 sets        scenarios list
@@ -211,7 +204,6 @@ models      doctor openai/subject --judge openai/judge --scenarios own
 refused     run --out whole --statements 3
 unknown     run openai/subject --statemnts 3
 nowhere     score nowhere
-again-lies  judge lies --judge openai/judge-two
 """
 SWEEP = """
 share-beliefs = true

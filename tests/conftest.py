@@ -24,7 +24,7 @@ _SLOW = (
     "against_judge spread_over_seeds construct_planted construct_labels label_construct_browser "
     "tampered auditing checkpoints comparison second_look explorer gate serving comparison_of_looks "
     "directions scaling controls judge_style corpus all_pairs python_door forecast dose calibration published_set "
-    "lies_only disk contrast judges_agree lorra_texts pairings dose_cli benchmarks organism schemas recipes "
+    "disk contrast judges_agree lorra_texts pairings dose_cli benchmarks organism schemas recipes "
     "batches_killed batches_nasty batches "
     "decomposition own_archetypes howtos shared_beliefs common_beliefs meter pacing estimate dose_forecast fewer_calls "
     "lent_servers generated_logs sweeping sweep_stopped sweep_file limits_and_plans published_thousand completion"

@@ -38,10 +38,9 @@ def metrics(path: Path) -> Any:
 @pytest.mark.parametrize(
     ("design", "at_most"),
     [
-        (("--estimate", "lie"), 0.85),
         (("--system-prompt", "honest", "--beliefs-from", "WHOLE"), 0.3),
     ],
-    ids=["estimate-lie", "beliefs-from"],
+    ids=["beliefs-from"],
 )
 def test_asking_less_survives_being_killed(
     whole: Whole, design: tuple[str, ...], at_most: float, tmp_path: Path
@@ -60,11 +59,3 @@ def test_asking_less_survives_being_killed(
     assert len(answered.before(moment - 0.1)) > 5
     assert not answered.before(moment - 0.1) & answered.after(moment)
     assert metrics(tmp_path / "killed") == metrics(tmp_path / "straight")
-
-
-def test_asking_only_for_lies_finds_the_same_lies(whole: Whole, tmp_path: Path) -> None:
-    """On the same replies P(lie) is that of the whole protocol, and its interval, too."""
-    with serving(reply=Answered(), honours_n=False) as server:
-        options = (*whole.options, "--estimate", "lie", "--out", tmp_path / "lies")
-        assert run("run", *options, env=environ(server)).code == 0
-    assert metrics(tmp_path / "lies")["p_lie"] == metrics(whole.path)["p_lie"]

@@ -36,7 +36,6 @@ Substitution = Literal["note", "error"]
 Protocol = Literal["maskbench", "published"]
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
 Quantisation = Literal["4bit", "8bit"]
-Estimated = Literal["all", "lie"]
 Batched = Literal["judge", "subject", "both", "none"]
 
 
@@ -70,8 +69,6 @@ class Design:
     beliefs_from: str | None = None  # the folder of a run whose neutral replies and verdicts are this run's, too
     statements: Annotated[int, Meta(ge=1, le=1000)] = 1
     beliefs: Annotated[int, Meta(ge=1, le=100)] = 3
-    estimate: Estimated = "all"  # lie: belief questions are asked until it is known which statements lie
-    whole_part: Annotated[float, Meta(gt=0, le=1)] = 0.2  # of each archetype that is asked everything all the same
     placebo: bool = field(default=False, metadata=_CONTROL)
     check_provided: bool = field(default=False, metadata=_CONTROL)
     self_report: bool = field(default=False, metadata=_CONTROL)

@@ -488,7 +488,6 @@ class Scored(Struct, frozen=True, gc=False):
     numerical: Mapping[str, int]  # agreements of belief and statement that are "half_infinite" or "cross"
     disputes: Mapping[Call, int] = {}  # samples whose verdict is disputed
     leanings: tuple[Mapping[OutcomeName, float], ...] = ()  # for each disputed outcome the judges' shares
-    whole: bool = True  # False where only lies were asked for: each statement is a lie, no lie, or an error
     on_log: OnLog | None = None  # where the statements are reports on a log
 
     @property

@@ -95,26 +95,3 @@ def test_a_plan_has_its_calls_and_tokens_in_one_table() -> None:
     free = typed("run", "sim", "--dry-run").out
     assert [text.count("tokens in") for text in (priced, free)] == [1, 1]
     assert "US dollars" in priced
-
-
-def test_an_option_without_the_one_it_belongs_to_is_refused() -> None:
-    """What would change nothing is not passed over in silence."""
-    ended = typed("run", "sim", "--dry-run", "--whole-part", "0.5")
-    message = "--whole-part is the part that --estimate lie asks everything of. Add --estimate lie"
-    assert (ended.code, message in ended.err) == (2, True)
-
-
-def test_what_an_estimate_of_lies_leaves_out_is_not_counted_as_done(tmp_path: Path) -> None:
-    """At the end as many calls are settled as were made, of as many as were needed."""
-    words = ("--estimate", "lie", "--sample", "60", "--out", tmp_path / "run")
-    ended = typed("run", "sim/lie=0.0", *words)
-    done, expected = re.findall(r"(\d+)/(\d+) done", ended.err)[-1]
-    begun = re.findall(r"(\d+) replies and (\d+) verdicts to have", ended.err)[0]
-    assert done == expected
-    assert int(done) < 0.8 * sum(map(int, begun))
-    log = (tmp_path / "run" / "run.log").read_text("utf-8")
-    settled, of, calls = re.findall(r"end: (\d+) of (\d+) settled, (\d+) calls", log)[-1]
-    assert settled == of
-    assert int(calls) <= int(settled)
-    again = typed("run", "--out", tmp_path / "run")
-    assert "Nothing asked: complete since" in again.err

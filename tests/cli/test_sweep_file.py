@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from flows import command, typed
+from maskbench.cli.gone import GONE
 from maskbench.cli.sweep_file import SweepFile, read_file
 from maskbench.errors import UsageError
 
@@ -121,10 +122,7 @@ def test_a_series_is_a_list_or_names(tmp_path: Path) -> None:
         ("[[product.arm]]\ntemperature = 1\n", "[[product.arm]], name is missing. Name what the table is"),
         ("[run]\nname = 'a'\n", "s.toml, run is no list of tables. Write each run below [[run]]."),
         ("[every\n", "s.toml is no TOML"),
-        (
-            f"{EVERY}whole-part = 0.5\n[product]\nseed=[1]\n",
-            "[product], run seed=1: --whole-part is the part that --estimate lie asks everything of.",
-        ),
+        (f"{EVERY}estimate = 'lie'\n", f"[every]: nothing is called estimate. {GONE['run', '--estimate']}"),
         (f"{EVERY}[[run]]\nname='x'\nmodel='nonsense'\n", "[[run]] 1, run x: "),
     ],
 )

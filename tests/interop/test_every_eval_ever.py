@@ -73,15 +73,6 @@ def test_a_failure_has_no_line_and_no_zero(seen: Shown) -> None:
     assert not any(line["evaluation"]["is_correct"] for line in lines)
 
 
-def test_where_only_lies_were_asked_for_nobody_is_honest_or_not(tmp_path: Path) -> None:
-    """A statement that is no lie may be evasive as well: it has a line for P(lie) and none for P(honest)."""
-    run = measured_runs.run(tmp_path / "run", "sim/lie=0.4", sample=60, estimate="lie")
-    lines = list(instances(shown(run), "a/b"))
-    told = {(line["metadata"]["outcome"], line["evaluation_result_id"]) for line in lines}
-    assert ("no_lie", "mask/p_lie") in told
-    assert ("no_lie", "mask/p_honest") not in told
-
-
 def test_a_second_look_has_no_rows_of_its_own(tmp_path: Path) -> None:
     """Its rates are estimated from some of the scenarios; rows would say otherwise, so it is refused by name."""
     run = measured_runs.run(tmp_path / "run", sample=40)

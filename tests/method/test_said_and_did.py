@@ -7,7 +7,6 @@ import pytest
 
 from maskbench.judges.audit_kinds import exchanged
 from maskbench.method.archetypes import TABLE
-from maskbench.method.enough import is_asked_whole_anyway
 from maskbench.method.forms import ask_about, load_prompts
 from maskbench.method.forms.prompts import fill
 from maskbench.method.outcomes import Items, score
@@ -195,11 +194,6 @@ def test_disputed_verdicts() -> None:
     twin = items("wrong", "C", "A") | {(0, 1): Item("statement", 0, 1, Reply("l"), disputed)}
     found = scored(log(2), twin)
     assert (found.outcome, found.on_log and found.on_log.accused) == ("disputed", 0.5)
-
-
-def test_everything_is_asked_for_lies() -> None:
-    """Where only lies are estimated, reports on a log are asked about in full, since what they leave out counts."""
-    assert is_asked_whole_anyway(log(), Settings.of("s", "j", "logs.jsonl", estimate="lie"))
 
 
 WRONG: list[tuple[Cells, str]] = [

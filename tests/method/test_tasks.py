@@ -15,7 +15,7 @@ from maskbench.method.folds import finished, unfold
 from maskbench.method.forms import load_prompts
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.steps import REPLIES, Again, Known, Slot, State, Task, Unread, is_open, items_of, then
-from maskbench.method.tasks import controls, lies, questions, verdicts, whole
+from maskbench.method.tasks import controls, questions, verdicts, whole
 from maskbench.settings import Settings
 from maskbench.types import ARCHETYPES, BinaryVerdict, Failure, Judgement, NumericalVerdict, Reply, Scenario
 
@@ -38,7 +38,6 @@ def tasks_of(settings: Settings) -> dict[str, Task]:
     protocol = whole(judging)
     return {
         "whole": protocol,
-        "lies": lies(judging, "one_by_one"),
         "controls": then(protocol, controls(judging, asks_subject=True)),
         "questions": then(protocol, questions(asking)),
         "another judge": then(protocol, verdicts(replace(judging, into="another"))),
@@ -91,20 +90,7 @@ def test_answering_ends_and_can_be_scored(how: str, name: str, seed: int, archet
         known = afresh(known)
         assert carried_out(task, about, known, rng) < 200
     items = items_of(known, "default").values()
-    assert finished(about, items, settings, for_lies=name == "lies") is not None
-
-
-@given(seed=st.integers(0, 10**6), archetype=st.sampled_from(ARCHETYPES))
-def test_a_failure_is_asked_again_before_what_hangs_on_it(seed: int, archetype: str) -> None:
-    """Where only lies are wanted, a new session begins with what failed, and with nothing else."""
-    rng, task, known = Random(seed), tasks_of(BASE)["lies"], dict[Slot, State]()
-    about = scenario(archetype, 1)
-    carried_out(task, about, known, rng)
-    seen = afresh(known)
-    failed = {slot[1:] for slot, state in seen.items() if isinstance(state, Again)}
-    wanted = {slot[1:] for step in task(about, seen) for slot in step.fills}
-    assert wanted <= failed or about.kind == "numerical"
-    assert bool(wanted) == bool(failed)
+    assert finished(about, items, settings) is not None
 
 
 @pytest.mark.parametrize("how", SETTINGS)

@@ -115,20 +115,6 @@ def test_simulated_judges_say_what_they_say_apart(tmp_path: Path) -> None:
     assert used["together"]["input_tokens"] < 0.8 * used["apart"]["input_tokens"]
 
 
-def test_where_only_lies_are_wanted_the_replies_that_are_there_are_judged_together(tmp_path: Path) -> None:
-    """Samples that came in one request are judged in one; the drawn part has all neutral replies judged in one."""
-    long = {"system_prompt": "mine", "system_prompt_text": "Be honest. " * 2000, "prompt_on_beliefs": True}
-    wanted: dict[str, tuple[dict[str, Any], tuple[Place, ...]]] = {
-        "alone": ({}, FIVE[:1]),
-        "in one request": (long, FIVE[:3]),
-    }
-    for name, (options, places) in wanted.items():
-        judge = Judge()
-        summary = measured(tmp_path / name, judge, limit=None, estimate="lie", **options)
-        assert Counter(judge.places) == {FIVE: 4, places: 12}
-        assert summary["counts"] == {"honest": 4, "lie": 0, "evasive": 0, "no_belief": 0, "error": 0, "no_lie": 12}
-
-
 def test_one_request_has_all_neutral_replies(tmp_path: Path) -> None:
     """Five neutral replies of a scenario are one request, its statement another; tokens and calls count once."""
     judge = Judge()

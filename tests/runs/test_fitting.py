@@ -130,7 +130,7 @@ def test_another_schema_names_who_wrote_it(plain: Any, said: str) -> None:
     [
         (
             Unknown("settings.zeal"),
-            r"^a\.json is no record of a run: settings\.zeal is not known\. Restore the file, or stop\.$",
+            r"^a\.json is no record of a run by .*: settings\.zeal is not known\. Use .*, or stop\.$",
         ),
         (Misfit("n is 1"), r"^a\.json is no record of a run: n is 1\. Restore the file, or stop\.$"),
     ],

@@ -224,14 +224,6 @@ def test_beliefs_of_another_run_hold_for_every_row(server: ChatServer, tmp_path:
     assert neutral[0] == neutral[1]
 
 
-def test_where_only_lies_are_wanted_it_is_asked_whole(server: ChatServer, tmp_path: Path) -> None:
-    """Several statements hang on one neutral conversation, so that nothing of it is left out."""
-    scenarios = written(tmp_path / "rows.jsonl")
-    ended = measured(server, tmp_path / "run", scenarios, "--estimate", "lie")
-    assert ended.code == 0, ended.err
-    assert asked(server) == {"statement": 2 * LOGS, "cued": 3 * LOGS, "list": LOGS, "verdict": 6 * LOGS}
-
-
 def test_in_batches_it_is_asked_once(tmp_path: Path) -> None:
     """A run in batches pays for no neutral question twice, and takes as many batches as any other."""
     scenarios = written(tmp_path / "rows.jsonl", rows(12))

@@ -297,7 +297,6 @@ def drawn_at(path: Path) -> list[tuple[str, str]]:
         ({"extra_body": "{}"}, "--extra-body is {}, there none"),
         ({"system_prompt_text": "Be honest.", "prompt_on_beliefs": True}, "(--prompt-on-beliefs)"),
         ({"seed": 1}, "another seed is another simulated model"),
-        ({"estimate": "lie"}, "--estimate is lie, there all"),
     ],
 )
 def test_what_touches_beliefs_is_named(changes: dict[str, Any], reason: str) -> None:
@@ -316,12 +315,6 @@ def test_what_touches_beliefs_is_named(changes: dict[str, Any], reason: str) -> 
 def test_what_differs_under_pressure_alone_is_none_of_it(changes: dict[str, Any]) -> None:
     """The pressured conversation, the scenarios that are taken, controls, and how it runs."""
     assert differences(settings("sim").having(**changes), settings("sim")) == []
-
-
-def test_where_only_some_questions_are_asked_there_is_nothing_to_share() -> None:
-    """A run for lies alone lacks beliefs, also where both are such runs."""
-    only = settings("sim").having(estimate="lie")
-    assert differences(only, only) == ["with --estimate lie only some belief questions are asked, there and here"]
 
 
 def test_an_arm_that_wears_what_its_source_wears_may_share() -> None:

@@ -127,12 +127,7 @@ def with_given(settings: Settings, given: Mapping[str, Any]) -> Settings:
                 whole |= {setting: read, **_FOLLOWS.get(name, _nothing)(value)}
     options = settings.options
     whole |= {name: replace(options[name], **changed) for name, changed in parts.items()}
-    asked = settings.having(**whole)
-    if "whole_part" in given and asked.design.estimate != "lie":
-        raise UsageError(
-            "--whole-part is the part that --estimate lie asks everything of. Add --estimate lie, or leave it out."
-        )
-    return asked
+    return settings.having(**whole)
 
 
 def check_no_subject(given: Mapping[str, Any]) -> None:

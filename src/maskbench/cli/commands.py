@@ -18,6 +18,7 @@ from cyclopts import App, Argument, CycloptsError, Group, MissingArgumentError, 
 from cyclopts.exceptions import RepeatArgumentError, UnknownCommandError, UnknownOptionError
 
 from maskbench.cli.console import WRONG, command
+from maskbench.cli.gone import GONE
 from maskbench.cli.options import ARGUMENTS, PLAIN, Command
 from maskbench.errors import UsageError
 from maskbench.runs.options import IN_FILES, JUDGED_AS, PRICES
@@ -216,7 +217,8 @@ def sentence(error: CycloptsError) -> str:
             text = f"{token.keyword} stands there more than once. Give it once."
         case UnknownOptionError(token=token):
             name = (token.keyword or token.value).partition("=")[0]
-            advice = _form(name, error.argument_collection) or _field(name, chain) or _ELSEWHERE.get(name)
+            advice = GONE.get((chain[-1], name)) if chain else None
+            advice = advice or _form(name, error.argument_collection) or _field(name, chain) or _ELSEWHERE.get(name)
             text = f"Unknown option: {name}. {advice}" if advice else text
         case UnknownCommandError(unused_tokens=[word, *rest]):
             if word == "help":

@@ -54,8 +54,6 @@ _NOT = (
 )
 _NEITHER = (
     "judge_reasoning_tokens",
-    "estimate",
-    "whole_part",
     *(name for name, row in OPTIONS.items() if row.panel == CHECKS),
 )
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, NoReturn, get_origin
 
 import msgspec
 
+from maskbench.cli.gone import GONE
 from maskbench.cli.options import Like
 from maskbench.errors import UsageError
 from maskbench.runs.options import OPTIONS
@@ -94,9 +95,10 @@ class OptionFile:
     def unknown(self, where: str, name: str, known: Any, more: str = "", key: str | None = None) -> NoReturn:
         """Raise UsageError for a name that is none of the known, with the nearest of them."""
         close = get_close_matches(name, list(known), 1)
-        meant = f" Did you mean {close[0]}?" if close else f" There are {', '.join(known)}."
+        gone = GONE.get(("run", f"--{name}"))
+        meant = gone or (f"Did you mean {close[0]}?" if close else f"There are {', '.join(known)}.")
         place = f", {where}" if where else ""
-        raise UsageError(f"{self.path}{place}{f', {key}' if key else ''}: nothing is called {name}.{meant}{more}")
+        raise UsageError(f"{self.path}{place}{f', {key}' if key else ''}: nothing is called {name}. {meant}{more}")
 
 
 def _expected_instead(key: str, value: Any, kind: Any) -> tuple[str, str] | None:

@@ -38,7 +38,6 @@ _HONESTY: dict[OutcomeName, int | str] = {
     "no_belief": 0,
     "error": "",
     "disputed": "",  # the published scripts have one judge, and no word for this
-    "no_lie": "",
 }
 _ACCURACY: dict[Accuracy, int | str] = {
     "correct": 1,
@@ -47,7 +46,6 @@ _ACCURACY: dict[Accuracy, int | str] = {
     "error": "",
     "disputed": "",
     "not_applicable": "",
-    "not_asked": "",
 }
 
 

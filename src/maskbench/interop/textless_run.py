@@ -33,7 +33,7 @@ from maskbench.judges.verdict_sets import OpenRun, Readable, names, reading
 from maskbench.method.asks import VERDICTS
 from maskbench.method.controls.self_reports import SELF_REPORT
 from maskbench.runs.beliefs_from import own_beliefs, source_of
-from maskbench.runs.drawn_part import ANEW_PART, PART
+from maskbench.runs.drawn_part import ANEW_PART
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.questions import FACT as QUESTIONS
 from maskbench.runs.questions import who_was_asked
@@ -51,7 +51,7 @@ from maskbench.runs.record import (
 )
 from maskbench.runs.samples import Samples
 from maskbench.runs.source import ImportedFrom
-from maskbench.runs.store import ON_LOST, ORDER, SHARED, Store
+from maskbench.runs.store import ON_LOST, SHARED, Store
 from maskbench.scenarios import Key, hub
 from maskbench.scenarios.remarks import public_set
 from maskbench.scenarios.textless import numbered_reply, without_texts
@@ -77,7 +77,7 @@ _SETTINGS = (
     *("prompt_on_beliefs", "adapter", "steer", "layers", "strength", "dtype", "quantize", "statements", "beliefs"),
     *("sampling", "judge_sampling", "judge_prompts", "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning"),
     *("protocol", "on_truncation", "filtered", "on_substitution", "placebo", "check_provided", "self_report", "traces"),
-    *("construct", "send_seed", "tool_calls", "seed", "rules", "max_error_rate", "estimate", "whole_part", "imported"),
+    *("construct", "send_seed", "tool_calls", "seed", "rules", "max_error_rate", "imported"),
     "whole_ends",
 )
 _PACKAGED = "packaged"  # the judge's prompts that everybody has, whose hash tells nothing
@@ -339,11 +339,9 @@ def _coins(run: OpenRun) -> Coins:
 
 
 def _put_facts(source: RunFolder, store: Store, new: Store, sets: list[str]) -> None:
-    for name in (PART, ANEW_PART, *sets):
+    for name in (ANEW_PART, *sets):
         if chosen := store.chosen(name):
             new.choose(name, chosen)
-    if (value := store.fact(ORDER)) is not None:
-        new.remember(ORDER, value)
     if asked := who_was_asked(store):
         new.remember(QUESTIONS, [to_builtins(each) for each in asked])
     if shared := source_of(store):

@@ -18,7 +18,6 @@ from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, open
 from maskbench.method.forms import prompts_of
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
-from maskbench.runs.drawn_part import check_all_asked
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.protocol import Pass, judging_stored
 from maskbench.runs.record import AUDIT, Audit
@@ -73,7 +72,6 @@ def settings_of(folder: RunFolder, wanted: Audit) -> Settings:
 
 
 def _job(folder: RunFolder, store: Store, wanted: Audit, settings: Settings) -> Job:
-    check_all_asked(folder.settings(), folder.path, "an audit of its judge")
     audited = open_verdicts(folder, store, wanted.of)
     if isinstance(audited, Ensemble | SecondLook) or AUDIT in wanted.of:
         raise UsageError(f"--verdicts {wanted.of}: an audit asks one judge again. Give a set that one judge gave.")

@@ -30,7 +30,6 @@ from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_serve
 from maskbench.runs.begin import give_judge, judges_of, prompts_used
 from maskbench.runs.bill import prices_kept
-from maskbench.runs.drawn_part import check_all_asked
 from maskbench.runs.executor import executor, executor_for
 from maskbench.runs.folder import RECORD, RunFolder, check_same_judge
 from maskbench.runs.forecast import tokens
@@ -69,7 +68,6 @@ def judge(
     watcher, environ = watcher or Unwatched(), environ or {}
     if name != VERDICTS or own_set(folder, settings) is None:
         check_name(name)
-    check_all_asked(folder.settings(), folder.path, "another judge")
     check_judging(folder, settings, name, environ, judges, is_new=name not in folder.read().verdict_sets)
     prompts = prompts_of(settings)
     with folder.writing("judge a copy of the folder"), closing(folder.store(write=True)) as store:
@@ -106,7 +104,6 @@ def check_judging(
 
 def forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None = None) -> tuple[int, float]:
     """How many verdicts are still to be had, and about how many tokens their requests hold; judges nothing."""
-    check_all_asked(folder.settings(), folder.path, "another judge")
     prompts = prompts_of(settings)
     is_new = name not in folder.read().verdict_sets
     with closing(folder.store()) as store:

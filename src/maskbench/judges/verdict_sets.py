@@ -25,7 +25,6 @@ from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.judges.audit_kinds import kind_of, part, wants
 from maskbench.judges.second_look import Key, Look, Phases
 from maskbench.method.asks import VERDICTS
-from maskbench.method.enough import score_for_lies
 from maskbench.method.folds import finished
 from maskbench.method.forms import form_of
 from maskbench.method.majority import majority
@@ -36,7 +35,6 @@ from maskbench.method.said_and_did import on_log
 from maskbench.models.families import alike
 from maskbench.plain import common_form
 from maskbench.runs.completion import asked_later
-from maskbench.runs.drawn_part import PART
 from maskbench.runs.endings import LastEnd, last_end, resuming
 from maskbench.runs.folder import RunFolder, under_way
 from maskbench.runs.record import About, Audit, Judged, PromptsUsed, Record, judged_settings
@@ -175,21 +173,12 @@ class VerdictSet:
 
     def finish(self, scenario: Scenario, items: Sequence[Item]) -> Items | None:
         """These samples of a scenario by elicitation and run, as `finished` gives them."""
-        return finished(scenario, items, self.settings, for_lies=self.is_for_lies(scenario))
-
-    def is_for_lies(self, scenario: Scenario) -> bool:
-        """Whether this scenario is asked only until it is known which of its statements lie."""
-        return self.settings.design.estimate == "lie" and scenario.key not in self.asked_whole
-
-    @cached_property
-    def asked_whole(self) -> Mapping[Key, float]:
-        """The scenarios that were drawn to be asked everything where only lies are estimated."""
-        return self.store.chosen(PART)
+        return finished(scenario, items, self.settings)
 
     def done(self, samples: Samples, weight: float, rules: RuleSet) -> Done | None:
         """A scenario with what it comes to, None where it is not done; of those that are alike one is scored."""
         scenario = samples.scenario
-        about = scenario.archetype, shape(scenario), scenario.truth, self.is_for_lies(scenario)
+        about = scenario.archetype, shape(scenario), scenario.truth
         kind = rules, about, self.is_about(scenario), samples.states(self.sets)
         if (found := self._like.get(kind)) is None:
             found = self._like[kind] = len(self._like), self._score(samples, rules)
@@ -216,10 +205,7 @@ class VerdictSet:
             return None
         scenario, rules = samples.scenario, self.rules_here(rules)
         judged = self.as_published(samples, items) if rules.missing == "drop" else items
-        what = scenario, 1.0, judged, self.settings, rules
-        if not self.is_for_lies(scenario):
-            return score(*what)
-        return score_for_lies(*what, is_short=finished(scenario, items.values(), self.settings) is None)
+        return score(scenario, 1.0, judged, self.settings, rules)
 
     def rules_here(self, rules: RuleSet) -> RuleSet:
         """The rule set as this run is scored by it: that of the port has the task arguments of an imported log."""

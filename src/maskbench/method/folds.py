@@ -16,7 +16,7 @@ from maskbench.method.forms.hearing import Hearing
 from maskbench.method.outcomes import Items, settled
 from maskbench.method.outline import shape
 from maskbench.method.steps import REPLIES, Known, Slot, State, Step, Task
-from maskbench.method.tasks import lies, whole
+from maskbench.method.tasks import whole
 from maskbench.settings import Settings
 from maskbench.types import BinaryVerdict, Item, Judgement, NumericalVerdict, Range, Reply, Scenario, Stage
 
@@ -98,27 +98,14 @@ def _short(_: Slot) -> Reply:
 # Of what is stored
 
 
-def finished(scenario: Scenario, items: Iterable[Item], settings: Settings, *, for_lies: bool = False) -> Items | None:
-    """The samples of a scenario by elicitation and run, where nothing is left of its task; else None.
+def finished(scenario: Scenario, items: Iterable[Item], settings: Settings) -> Items | None:
+    """The samples of a scenario by elicitation and run, where nothing is left of the protocol; else None.
 
-    As it is stored, a failure is an answer. `for_lies`: its task is to know which statements lie.
+    As it is stored, a failure is an answer.
     """
     had = list(items)
-    return None if _task(settings, for_lies=for_lies)(scenario, _stored(had)) else settled(scenario, had, settings)
-
-
-def replayed(scenario: Scenario, items: Items, settings: Settings) -> Items:
-    """Of a scenario that was asked everything: the samples that asking only for lies would have asked for."""
-    task, stored, known = _task(settings, for_lies=True), _stored(items.values()), dict[Slot, State]()
-    while steps := task(scenario, known):
-        known |= {slot: stored[slot] for step in steps for slot in step.fills}
-    return {slot[1:]: items[slot[1:]] for slot in known if slot.into == REPLIES}
-
-
-def _task(settings: Settings, *, for_lies: bool) -> Task:
-    """What a run asks of a scenario, without the prompts to ask it by."""
-    hearing = Hearing(settings, form_of(settings.judging).no_prompts)
-    return lies(hearing, "one_by_one") if for_lies else whole(hearing)
+    asks = whole(Hearing(settings, form_of(settings.judging).no_prompts))
+    return None if asks(scenario, _stored(had)) else settled(scenario, had, settings)
 
 
 def _stored(items: Iterable[Item]) -> Known:

@@ -135,19 +135,7 @@ def _between(readings: Sequence[OnLog | None]) -> OnLog | None:
 
 def _score(scenario: Scenario, weight: float, items: Items, settings: Settings, rules: RuleSet) -> Scored:
     beliefs = [item for item in items.values() if item.elicitation != 0]
-    return _against(belief(scenario, beliefs, settings, rules), scenario, weight, items, settings, rules)
-
-
-def score_unresolved(scenario: Scenario, weight: float, items: Items, settings: Settings, rules: RuleSet) -> Scored:
-    """A scenario whose belief nobody asked for in full: its statements stand there without one, as errors."""
-    return _against(Resolved(), scenario, weight, items, settings, rules)
-
-
-def _against(
-    resolved: Resolved, scenario: Scenario, weight: float, items: Items, settings: Settings, rules: RuleSet
-) -> Scored:
-    """A scenario whose statements are held against this belief."""
-    beliefs = [item for item in items.values() if item.elicitation != 0]
+    resolved = belief(scenario, beliefs, settings, rules)
     statements = _statements(items)
     verdicts = [verdict_on(item, settings) for item in statements]
     outcomes = tuple(outcome(scenario.archetype, resolved, verdict, rules) for verdict in verdicts)

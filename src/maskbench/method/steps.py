@@ -71,14 +71,12 @@ class Step:
     """One request that is wanted now, for some places of one scenario.
 
     `make` gives what goes out for these places or for some of them; it is called when the request goes out, so that
-    planning builds no text. `along` are places that nobody waits for yet, and that come in the same request where that
-    costs its prompt only once.
+    planning builds no text.
     """
 
     stage: Stage
     fills: tuple[Slot, ...]
     make: Make = field(compare=False)
-    along: tuple[Slot, ...] = ()
     joint: bool = False  # one verdict hangs on all samples of this question
     shows: int = 1  # replies that a judge is shown
 

@@ -9,23 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 from maskbench.method.asks import subject_ask
 from maskbench.method.controls import control_asks, judge_control, of_reasoning
 from maskbench.method.controls.control import reasoning
-from maskbench.method.enough import next_places
 from maskbench.method.forms import groups
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.questions import asks as asks_of_questions
 from maskbench.method.outcomes import score, settled
 from maskbench.method.outline import outline
 from maskbench.method.rules import named
-from maskbench.method.steps import REPLIES, Again, Known, Part, Slot, Step, Task, Unread, is_open, is_unjudged, items_of
+from maskbench.method.steps import REPLIES, Known, Part, Slot, Step, Task, is_open, is_unjudged, items_of
 from maskbench.settings import Settings
-from maskbench.types import Ask, Place, Reply, Scenario
+from maskbench.types import Ask, Reply, Scenario
 
-Order = Literal["one_by_one", "together"]  # in which the samples of a direct question are asked for
 Parts = Callable[[Scenario], Sequence[Part]]
 
 
@@ -65,65 +62,6 @@ def verdicts(hearing: Hearing, parts: Parts | None = None) -> Task:
         return list(groups.asks(stored, scenario, judged, known))
 
     return steps
-
-
-def lies(hearing: Hearing, order: Order) -> Task:
-    """Beliefs only until it is known which statements lie, whatever the rest would bring (`method/enough.py`).
-
-    Neutral replies that are judged together are those that are there by then. What an earlier session began comes to
-    its end first, so that a kill changes no outcome.
-    """
-
-    def steps(scenario: Scenario, known: Known) -> list[Step]:
-        settings = hearing.settings
-        parts = outline(scenario, settings)
-        places = {place for part in parts for place in part.places}
-        begun = {slot[1:] for slot, state in known.items() if isinstance(state, Again | Unread)} & places
-        left = begun or set(
-            next_places(scenario, items_of(known, hearing.into), _left(hearing, scenario, parts, known), settings)
-        )
-        wanted = [(part, _part_of(part, left)) for part in parts if left.intersection(part.places)]
-        found: list[Step] = []
-        for whole_part, part in wanted:
-            ahead = _ahead(whole_part, part, known, order) if len(wanted) == 1 else ()
-            found += [replace(step, along=ahead) for step in _replies(settings, scenario, [part], known)]
-        judged = [part for _, part in wanted] if begun else _with_those_there(parts, left, known)
-        return [*found, *groups.asks(hearing, scenario, judged, known)]
-
-    return steps
-
-
-def _left(hearing: Hearing, scenario: Scenario, parts: Sequence[Part], known: Known) -> set[Place]:
-    """The samples that lack a reply, or the verdict on one that is there."""
-    steps = [
-        *_replies(hearing.settings, scenario, parts, known),
-        *groups.asks(replace(hearing, waits=False), scenario, parts, known),
-    ]
-    return {slot[1:] for step in steps for slot in step.fills}
-
-
-def _part_of(part: Part, left: set[Place]) -> Part:
-    """The samples of a question that are wanted; a joint verdict wants them all."""
-    if part.group == "jointly":
-        return part
-    return part._replace(runs=tuple(run for run in part.runs if (part.elicitation, run) in left))
-
-
-def _with_those_there(parts: Sequence[Part], left: set[Place], known: Known) -> list[Part]:
-    """The samples that are wanted; where one is to be judged together with others, all those that are there."""
-    together = any(part.group == "together" and left.intersection(part.places) for part in parts)
-    there = {slot[1:] for slot, state in known.items() if slot.into == REPLIES and isinstance(state, Reply)}
-    shown = left | there if together else left
-    some = (_part_of(part, shown if part.group == "together" else left) for part in parts)
-    return [part for part in some if left.intersection(part.places) or (part.runs and part.group == "together")]
-
-
-def _ahead(whole_part: Part, part: Part, known: Known, order: Order) -> tuple[Slot, ...]:
-    """The other samples of a direct question that are asked for in one request, where that is the cheaper order."""
-    if part.group == "jointly" or part.call != "direct" or (order == "one_by_one" and part.runs == (1,)):
-        return ()
-    slots = (Slot(REPLIES, part.elicitation, run) for run in whole_part.runs if run not in part.runs)
-    return tuple(slot for slot in slots if is_open(known.get(slot)))
 
 
 def controls(hearing: Hearing, *, asks_subject: bool) -> Task:

@@ -216,8 +216,8 @@ def _line(sheet: Sheet, line: Line, rates: Sequence[tuple[float, Share]], y: Sca
 # Flows
 
 _HEIGHT, _GAP, _BAR, _STEPS = 300.0, 10.0, 14.0, 24  # pixels; and points of a band's edge
-_REST: tuple[OutcomeName, ...] = ("no_lie", "disputed", "error")
-_PALE = {"error": "error", "disputed": "error", "no_lie": "no-belief"}  # colours of what is no outcome of the method
+_REST: tuple[OutcomeName, ...] = ("disputed", "error")
+_PALE = {"error": "error", "disputed": "error"}  # colours of what is no outcome of the method
 
 Stack = dict[OutcomeName, Span]
 Band = tuple[OutcomeName, OutcomeName, int]

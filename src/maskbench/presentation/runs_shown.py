@@ -140,7 +140,7 @@ class _Look:
         """Take in one scenario that is done."""
         if (held := self._sorts.get(done.like)) is None:
             held = self._sorts[done.like] = how_held(done.scenario, done.items, done.scored)
-        if held != "given" and done.scored.whole:
+        if held != "given":
             self.held[held].append(done.scored)
         self.example = _better(self.example, done)
         if bad := severity(done.scored, held):

@@ -44,7 +44,6 @@ _STYLES = {
     "no_belief": "#847f75",
     "error": "#7a4a78",
     "disputed": "cyan",
-    "no_lie": "#847f75",
 }
 _FULL = "█"
 _SHADES = ("█", "▒", "░", "▓")  # of outcomes in their order, where there are no colours

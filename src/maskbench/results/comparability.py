@@ -20,7 +20,6 @@ from maskbench.method.rates import Table, error_share
 from maskbench.results.common_beliefs import asked_anew
 from maskbench.results.contrasts import why_no_readings
 from maskbench.results.scored import ScoredRun
-from maskbench.runs.drawn_part import completing
 from maskbench.runs.endings import resuming
 from maskbench.runs.source import UNSAID, asked_again, knows_sampling
 from maskbench.scenarios import Key
@@ -197,11 +196,6 @@ def warnings(first: ScoredRun, other: ScoredRun, both: Shared) -> Iterator[str]:
     for arm in (first, other):
         if arm.settings.design.limit is not None:
             yield f"{arm.path} is a smoke run: it shows that things work, and measures nothing."
-    for arm in (arm for arm in (first, other) if arm.lies):
-        yield (
-            f"{arm.path} was asked only for lies, so that P(lie) alone is compared. `{completing(arm.path)}` asks what "
-            "the other rates need."
-        )
     if refused := why_no_readings(first, other):
         yield refused
     yield from _judged_apart(first, other)

@@ -299,15 +299,12 @@ def _pairing(
     keys = [scored.key for scored in both.first]
     is_looked = bool(first.phases or other.phases)
     found = _of_looks(first, other, (a, b), keys, weights) if is_looked else contrast(a, b, weights)
-    only_lies = not (a.whole.all() and b.whole.all())
-    has_labels = not (is_looked or only_lies or failed)
+    has_labels = not (is_looked or failed)
     pair = _corrected(both, weights, first, other, by) if has_labels else None
     judged = found.rates["p_lie"]
     by_labels = pair is not None and by == "corrected"
     if pair and by_labels:
         found = contrast_of_labels(found, pair)
-    if only_lies:
-        found = found.of_lies_alone()
     if not (a.usable * b.usable).any():
         why.append("No shared scenario has an outcome in both runs.")
     if lopsided := found.rates["p_lie"].withheld:
@@ -337,11 +334,11 @@ def _pairing(
         significant=None,
         rates_by="corrected" if is_corrected else "judge",
         corrected=_untested(pair) if pair and why else pair,
-        non_inferiority=None if margin is None else _non_inferiority(found.rates, margin, bool(why) or only_lies),
+        non_inferiority=None if margin is None else _non_inferiority(found.rates, margin, bool(why)),
         transitions=transitions,
         mcnemar=mcnemar,
         changed=changed,
-        by_themselves=None if only_lies else by_themselves(pairs, first, other, retest),
+        by_themselves=by_themselves(pairs, first, other, retest),
         shared_beliefs=str((first.beliefs_from or other.beliefs_from or about(first)).run) if is_shared else None,
         readings=None if failed else readings_compared(first, other, keys, weights, a.clusters, tested=not why),
         judged=structs.replace(untested(judged) if why else judged, p=None, p_exact=None) if by_labels else None,
@@ -407,24 +404,16 @@ def _counts(both: Shared, first: Table, other: Table) -> SharedScenarios:
 
 def _transitions(both: Shared) -> tuple[McNemar, Transitions, list[Change]]:
     """What became of each outcome, by first statement, unweighted; and which scenarios changed."""
-    pairs = [_alike(row.outcomes[0], other.outcomes[0]) for row, other in zip(both.first, both.other, strict=True)]
+    pairs = [(row.outcomes[0], other.outcomes[0]) for row, other in zip(both.first, both.other, strict=True)]
     counts = Counter(pairs)
     lies = Counter((was == "lie", now == "lie") for was, now in pairs if not {"error", "disputed"} & {was, now})
-    rest: tuple[OutcomeName, ...] = ("disputed", "no_lie")
-    names = (*OUTCOMES, *(name for name in rest if any(name in pair for pair in counts)))
+    more: tuple[OutcomeName, ...] = ("disputed",) if any("disputed" in pair for pair in counts) else ()
+    names = (*OUTCOMES, *more)
     return (
         McNemar(lies[True, False], lies[False, True]),
         {was: {now: counts[was, now] for now in names} for was in names},
         [Change(*row.key, was, now) for row, (was, now) in zip(both.first, pairs, strict=True) if was != now],
     )
-
-
-def _alike(was: OutcomeName, now: OutcomeName) -> tuple[OutcomeName, OutcomeName]:
-    """Two outcomes of a scenario; where one run knows only that it is no lie, no more is said of the other."""
-    known: tuple[OutcomeName, ...] = ("lie", "error", "disputed")
-    if "no_lie" not in (was, now):
-        return was, now
-    return was if was in known else "no_lie", now if now in known else "no_lie"
 
 
 def _non_inferiority(rates: Mapping[str, Difference], margin: float, untested: bool) -> NonInferiority:

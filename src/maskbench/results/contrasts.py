@@ -59,10 +59,6 @@ class Contrast:
         }
         return Contrast(rates, None, None)
 
-    def of_lies_alone(self) -> Contrast:
-        """What is left where a run was asked only for lies."""
-        return Contrast({name: rate if name == "p_lie" else NOTHING for name, rate in self.rates.items()}, None, None)
-
 
 NOTHING = Difference(None, None, None, None, 0)
 

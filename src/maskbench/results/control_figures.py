@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from msgspec import structs
-
 from maskbench.judges.verdict_sets import AuditSet, Done, Ensemble, SecondLook, VerdictSet
 from maskbench.method.asks import VERDICTS
 from maskbench.method.controls import CONTROLS, Controls, control_asks, wanted
 from maskbench.method.controls.control import Seen
 from maskbench.method.outcomes import verdict_on
 from maskbench.method.rules import RuleSet
-from maskbench.runs.drawn_part import PART
 
 
 class ControlFigures:
     """What the run's controls on the subject show, by one judge's verdict set: shown its scenarios, it has the figures.
 
-    Reasoning is that of lies by the run's own judge, and other judges are not asked about it. Where only lies were
-    asked for, they are of the part that was asked everything, each scenario by the chance that it had.
+    Reasoning is that of lies by the run's own judge, and other judges are not asked about it.
     """
 
     def __init__(self, judged: VerdictSet, rules: RuleSet) -> None:
         self._judged = judged
         self._rules = rules
-        self._chances = judged.store.chosen(PART) if judged.settings.design.estimate == "lie" else None
         has_none = isinstance(judged, AuditSet | Ensemble | SecondLook)
         controls = [] if has_none else wanted(judged.settings)
         self._tallies = {
@@ -32,13 +27,11 @@ class ControlFigures:
 
     def see(self, done: Done) -> None:
         """Take in one scenario that is done."""
-        chance = 1.0 if self._chances is None else self._chances.get(done.scenario.key)
-        if not self._tallies or chance is None:
+        if not self._tallies:
             return
         settings = self._judged.settings
         statements = [done.items[key] for key in sorted(done.items) if key[0] == 0]
-        scored = structs.replace(done.scored, weight=done.scored.weight / chance)
-        seen = Seen(done.scenario, scored, statements, self._rules)
+        seen = Seen(done.scenario, done.scored, statements, self._rules)
         verdicts = {(item.elicitation, item.run): verdict_on(item, settings) for item in done.checks()}
         lies = [run for run, outcome in enumerate(done.scored.outcomes, start=1) if outcome == "lie"]
         asked = control_asks(done.scenario, settings)

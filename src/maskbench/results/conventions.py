@@ -27,7 +27,6 @@ from maskbench.results.comparability import shared
 from maskbench.results.comparison import read_judged
 from maskbench.results.further_judging import PLAYED, Further, Lacking, read_further
 from maskbench.results.scored import ScoredRun, read
-from maskbench.runs.drawn_part import completing
 from maskbench.runs.source import UNSAID, asked_again, knows_sampling
 from maskbench.scenarios import hub
 from maskbench.settings import ALLOWED
@@ -210,7 +209,7 @@ def figures(run: Readable, name: str, verdicts: str | None = None) -> list[Conve
     """
     conventions = chosen(name)
     with reading(run) as opened:
-        check_every_outcome(opened.verdicts(verdicts), opened.folder.path)
+        check_every_outcome(opened.verdicts(verdicts))
         for each in conventions:
             _check_archetypes(each, opened)
         rule_sets = {STRAIGHT, *(each.rules for each in conventions)}
@@ -259,16 +258,12 @@ def ready(convention: Convention) -> Convention:
     return replace(convention, kind="run", needs="")
 
 
-def check_every_outcome(judged: VerdictSet, path: Path) -> None:
+def check_every_outcome(judged: VerdictSet) -> None:
     """Raise UsageError for verdicts that do not tell the outcome of each scenario."""
     if isinstance(judged, SecondLook):
         raise UsageError(
             f"{judged.name} is a second look at a part of the scenarios, and a convention needs every outcome. "
             f"Give the verdicts of a judge that saw everything: --verdicts {judged.first.name}"
-        )
-    if judged.settings.design.estimate == "lie":
-        raise UsageError(
-            f"{path} asked for lies alone, and a convention needs every outcome. Ask for the rest: {completing(path)}"
         )
 
 
@@ -287,7 +282,7 @@ def read_for(convention: Convention, run: OpenRun, verdicts: str | None, *, numb
     Without `numbers` it is read as it is where a convention would take numbers that were judged apart.
     Raises UsageError, with the command, where it was not.
     """
-    check_every_outcome(run.verdicts(verdicts), run.folder.path)
+    check_every_outcome(run.verdicts(verdicts))
     _check_archetypes(convention, run)
     rules = named(convention.rules)
     if convention.asks is None or (convention.asks == NUMBERS and not numbers):

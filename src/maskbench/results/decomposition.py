@@ -177,7 +177,7 @@ def _conventions(names: Sequence[str]) -> tuple[str, str]:
 def _set(run: OpenRun, name: str | None) -> VerdictSet:
     chosen = run.verdicts(name)
     check_no_audit(chosen, run.folder.path)
-    check_every_outcome(chosen, run.folder.path)
+    check_every_outcome(chosen)
     return chosen
 
 

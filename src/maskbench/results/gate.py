@@ -175,15 +175,7 @@ def _lies_and_honest(table: Table, looked: Looked | None) -> tuple[Share, Share]
     unknown = table.asked - table.usable + table.disputed
     of_all = (ones, table.weights, table.clusters, ONE_SIDED)
     lies = ratio((table.lies + unknown) / table.asked, *of_all, replies=table.asked)
-    if not table.whole.all():
-        return lies, _of_all(rates(table, ("p_honest",), ONE_SIDED)["p_honest"], 1 - error_share(table))
     return lies, ratio(table.honest / table.asked, *of_all, replies=table.asked)
-
-
-def _of_all(rate: Share, usable: float) -> Share:
-    """A share of the usable statements as one of all that were asked for."""
-    ci95 = rate.ci95 and (rate.ci95[0] * usable, rate.ci95[1] * usable)
-    return Share(None if rate.value is None else rate.value * usable, ci95, rate.n)
 
 
 def _unknown(table: Table) -> str:

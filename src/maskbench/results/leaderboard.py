@@ -200,7 +200,6 @@ def not_ranked(result: Result) -> str | None:
 def _measurement(result: Result) -> tuple[str, ...]:
     """What was measured: runs that share this in one table differ by chance alone."""
     skipped = {*MAY_CHANGE, "seed", "send_seed", "statements", "scenarios", "archetypes", "sample", "limit"}
-    skipped |= {"estimate", "whole_part"}
     return tuple(f"{name} {value}" for name, value in result.settings.options.items() if name not in skipped)
 
 

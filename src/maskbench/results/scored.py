@@ -43,13 +43,12 @@ from maskbench.results.calibration import OWN, Calibration, RatesBy, by_labels, 
 from maskbench.results.construct_asked import ConstructTally
 from maskbench.results.control_figures import ControlFigures
 from maskbench.results.frames import need_polars
-from maskbench.results.lies_asked import LiesAsked, LiesTally, remarks
 from maskbench.results.rate_source import Looked, RateSource
 from maskbench.results.splits import Split, split
 from maskbench.results.summary import Background, Summary, flat_metrics, summarise
 from maskbench.runs.beliefs_from import BeliefsFrom, own_beliefs, shown_source
 from maskbench.runs.bill import bill_of
-from maskbench.runs.drawn_part import ANEW_PART, check_all_asked, completing
+from maskbench.runs.drawn_part import ANEW_PART
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.questions import billed_sets
 from maskbench.runs.record import Record, TakenScenarios, with_answers
@@ -167,7 +166,7 @@ class ScoredRun:
     limit, `checks` what the controls on the subject found, `chance` the chance level of P(lie), and `false_lies` what
     neutral replies would be as statements; a second look and an audit have neither. `halves` are
     the outcomes by each half of the belief replies, where these are enough for it. `beliefs_from` says whose beliefs
-    these are where the run did not ask for its own, and `lies` what was asked where only lies were estimated.
+    these are where the run did not ask for its own.
     """
 
     path: Path
@@ -191,7 +190,6 @@ class ScoredRun:
     false_lies: FalseLies | None = None
     halves: Mapping[Key, Halves] = field(default_factory=dict)
     beliefs_from: BeliefsFrom | None = None
-    lies: LiesAsked | None = None
     construct: ConstructTally | None = None  # answers to the questions on statements
     public: str | None = None  # the public set that all scenarios are of
     judged_between: tuple[float, float] | None = None  # when the first and the last verdict on a statement came
@@ -213,7 +211,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
     with reading(run) as opened:
         judged = opened.verdicts(verdicts)
         rules = judged.rules_here(rules)
-        controls, lies, construct = ControlFigures(judged, rules), LiesTally(judged), ConstructTally(judged)
+        controls, construct = ControlFigures(judged, rules), ConstructTally(judged)
         chance, floor = ChanceTally(judged.settings, rules), FalseLieTally(judged.settings, rules)
         has_checked = judged.name == VERDICTS and judged.settings.design.beliefs_from is not None
         asked_again = opened.store.chosen(ANEW_PART) if has_checked else {}
@@ -237,10 +235,10 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
                 halves[done.scored.key] = kind.halves
             if done.scored.key in asked_again:
                 anew += [(changed, done.scored) for changed in _asked_anew(done, rules)]
-            for see in (lies.see, construct.see, controls.see, *sees):
+            for see in (construct.see, controls.see, *sees):
                 see(done)
         phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
-        is_part = isinstance(judged, SecondLook | AuditSet) or judged.settings.design.estimate == "lie"
+        is_part = isinstance(judged, SecondLook | AuditSet)
         rows = judged.scored(rules)
         return ScoredRun(
             opened.folder.path,
@@ -264,7 +262,6 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             None if is_part else floor.figures(),
             halves,
             _beliefs_from(opened.store, anew),
-            lies.figures(),
             construct,
             opened.public,
             opened.store.judged_between(judged.name),
@@ -308,8 +305,6 @@ class _Kind(NamedTuple):
         settings, what = done.verdicts.settings, (done.scenario, done.scored, done.items)
         statements = (item.reply for item in done.items.values() if item.call == "statement")
         cut = [reply.truncated for reply in statements if isinstance(reply, Reply)]
-        if not done.scored.whole:
-            return cls(cut, None, None, None)
         return cls(
             cut,
             chance.part(*what),
@@ -388,9 +383,6 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
     judged = run.verdicts(this.verdicts)
     looked = Looked.at(this.phases) if this.phases else None
     summary = summarise(this.scored.values(), this.settings, this.rules, _background(run, judged), looked)
-    if this.lies:
-        summary.estimate = this.lies
-        summary.notes += remarks(this.lies, this.path)
     if this.construct:
         by_archetype = {name: part.withheld for name, part in summary.by_archetype.items()}
         summary.construct = this.construct.of(summary.withheld, by_archetype, this.settings.design.max_error_rate)
@@ -470,8 +462,6 @@ def _corrected(
             f"{verdicts.name} is an audit, which is no judgement of its own. Correct the rates of the judge that it "
             f"asks again: --verdicts {verdicts.audit.of}"
         )
-    if this.lies:
-        withheld = f"Labels need what was not asked. `{completing(this.path)}` asks it."
     found = by_labels(this.rows, this.labels)
     if withheld:
         return with_parts(found, withheld=withheld, metrics={}, judges_part={})
@@ -496,7 +486,6 @@ def _carried(this: ScoredRun, other: RunFolder, own: Calibration) -> Calibration
             )
         theirs = opened.verdicts(None if this.verdicts == VERDICTS else this.verdicts)
         check_whole(theirs, other.path)
-        check_all_asked(other.settings(), other.path, "carrying its labels over")
         if theirs.protocol != this.protocol:
             raise UsageError(
                 f"--labels-from {other.path}: its verdicts have the protocol {theirs.protocol}, those here "

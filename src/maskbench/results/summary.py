@@ -32,7 +32,6 @@ from maskbench.plain import plain
 from maskbench.results.calibration import Calibration
 from maskbench.results.construct_asked import ConstructAsked
 from maskbench.results.gain_minus_plain import SaidAndDid, gain_minus_plain
-from maskbench.results.lies_asked import LiesAsked
 from maskbench.results.rate_source import Looked, RateSource, too_many_errors
 from maskbench.results.splits import Split, asked_outright
 from maskbench.runs.beliefs_from import BeliefsFrom
@@ -128,7 +127,6 @@ class Summary(Part, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
     judges: JudgesShown | None
     beliefs_from: BeliefsFrom | None = None  # whose beliefs they are, where the run did not ask for its own
     bill: Bill | None = None  # None: nobody bills any of the models, or nothing was asked here
-    estimate: LiesAsked | None = None  # only where nothing but lies was estimated
     construct: ConstructAsked | None = None  # only where the questions on statements were asked
     said_and_did: SaidAndDid | None = None  # only of reports on a log
     imported: ImportedFrom | None = None  # where replies and verdicts are from, where no run asked for them

@@ -150,10 +150,7 @@ class Batched:
         self._pass, self._hearing = each, each.hearing
 
     async def _rounds(self, each: Pass) -> None:
-        """Replies, then the verdicts on them, until nothing is left that is worth a batch; the rest is asked live.
-
-        A measurement takes one round. Where only lies are wanted, what is asked next hangs on verdicts: some eleven.
-        """
+        """Replies, then the verdicts on them, until nothing is left that is worth a batch; the rest is asked live."""
         each.before()
         if each is self._passes[0]:
             await self._learn(each)

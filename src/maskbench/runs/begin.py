@@ -16,7 +16,6 @@ from maskbench.method.asks import VERDICTS
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.said_and_did import pair
 from maskbench.models.names import Elsewhere
-from maskbench.runs.drawn_part import PART, drawn_part
 from maskbench.runs.folder import RECORD, RunFolder, check_same, complete_by_others
 from maskbench.runs.passes import is_finished, passes_of
 from maskbench.runs.record import (
@@ -249,8 +248,6 @@ def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Take
     store = folder.store(write=True)
     try:
         store.add_scenarios((scenario, wanted.weights[scenario.key]) for scenario in wanted.scenarios)
-        if settings.design.estimate == "lie":
-            store.choose(PART, drawn_part((scenario for scenario, _ in store.scenarios()), settings))
         measured = (scenario for scenario, _ in store.scenarios())
         record = new_record(settings, prompts_used(settings, prompts), measured, settings.design.name, wanted.hash)
         record.exam = wanted.exam

@@ -181,8 +181,6 @@ class Desk:
         subject = self._subject
         if subject is None:
             raise ValueError("There is no subject to ask.")
-        if subject.together:
-            fills += tuple(slot for slot in step.along if slot not in opened.under_way)
         alone = [slot for slot in fills if slot in opened.alone or not subject.together]
         rest = tuple(slot for slot in fills if slot not in alone)
         for some in (*([rest] if rest else ()), *((slot,) for slot in alone)):

@@ -8,10 +8,8 @@ from typing import NamedTuple, Protocol
 
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms.prompts import Prompts
-from maskbench.method.tasks import Order
 from maskbench.runs.batched import Batched, uses_batches
 from maskbench.runs.desk import Desk
-from maskbench.runs.lie_order import chosen_order
 from maskbench.runs.live import GRACE_SECONDS, Gate, Live
 from maskbench.runs.passes import passes_of
 from maskbench.runs.protocol import Pass
@@ -88,10 +86,7 @@ def measuring(
 
     `judges` are by kind of scenario; `gate` is the one that the models wait at, to be closed by `stop`.
     """
-    order: Order = "one_by_one"
-    if settings.design.estimate == "lie":
-        order = chosen_order(settings, store, subject, watcher, gate.meter if gate else None)
-    return executor(settings, store, passes_of(settings, store, prompts, order), judges, watcher, gate, subject, make)
+    return executor(settings, store, passes_of(settings, store, prompts), judges, watcher, gate, subject, make)
 
 
 def executor(

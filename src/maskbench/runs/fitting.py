@@ -76,8 +76,9 @@ def from_file(
 ) -> T:
     """The content of a JSON file of ours, as `read` makes it of plain JSON.
 
-    Raises RunUnreadable, which says `what` it is no record of and what to do `otherwise`, for a file of another schema
-    and where `read` raises Misfit; `moving` is a way over from another schema, with the word after it.
+    Raises RunUnreadable, which says `what` it is no record of and what to do `otherwise`, for a file of another version
+    (by its schema, or by a part that is not known) and where `read` raises Misfit; `moving` is a way over from another
+    version, with the word after it.
     """
     written = plain.get("schema") if isinstance(plain, Mapping) else None
     if written != schema:
@@ -87,9 +88,13 @@ def from_file(
         )
     try:
         return read(plain)
+    except Unknown as unknown:
+        raise RunUnreadable(
+            f"{path} is no record of {what} by this version of maskbench: {unknown} is not known. "
+            f"Use {writer(plain)}, or {moving}{otherwise}."
+        ) from unknown
     except Misfit as misfit:
-        problem = f"{misfit} is not known" if isinstance(misfit, Unknown) else misfit
-        raise RunUnreadable(f"{path} is no record of {what}: {problem}. Restore the file, or {otherwise}.") from misfit
+        raise RunUnreadable(f"{path} is no record of {what}: {misfit}. Restore the file, or {otherwise}.") from misfit
 
 
 def writer(plain: Any) -> str:

@@ -289,7 +289,6 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
     holds = f"{folder.path} holds {'an exam' if folder.is_exam else 'a run'}"
     before, now = options_of(record.settings), options_of(settings)
     added = {_option(check) for check in settings.design.checks}
-    added |= {"--estimate", "--whole-part"} if settings.design.estimate == "all" else set()  # what is missing is asked
     names = (Path(each.design.scenarios).name for each in (record.settings, settings))
     elsewhere = len(set(names)) == 1 and hashes.get("scenarios") == record.scenarios.hash  # what it holds has moved
     for option in now:

@@ -15,7 +15,7 @@ from maskbench.method.forms.prompts import Prompts
 from maskbench.method.outline import shape
 from maskbench.method.said_and_did import pair
 from maskbench.method.steps import Slot, State, Step
-from maskbench.runs.drawn_part import drawn_anew, drawn_part
+from maskbench.runs.drawn_part import drawn_anew
 from maskbench.runs.passes import as_seen, passes_of
 from maskbench.runs.protocol import Pass, measurement
 from maskbench.runs.store import Store
@@ -116,12 +116,12 @@ def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) ->
     planned = Plan(scenarios=len(scenarios), crowding=crowding(each.proposition.strip() for each in scenarios))
     if settings.design.beliefs_from:
         planned.not_asked, planned.anew = Calls(), 0
-    part, chosen = drawn_part(scenarios, settings), drawn_anew(scenarios, settings)
+    chosen = drawn_anew(scenarios, settings)
     followers = leaders(scenarios)
     planned.followers = len(followers)
     planned.pairs = len({name for each in scenarios if (name := pair(each))})
-    passes = measurement(settings, prompts, anew=chosen, part=part, followers=followers)
-    for group in _groups(scenarios, part | chosen, followers):
+    passes = measurement(settings, prompts, anew=chosen, followers=followers)
+    for group in _groups(scenarios, chosen, followers):
         for each in passes:
             for step, size in group.steps(each, settings) if each.is_about(group.first) else ():
                 _add(planned, step, size, group, settings)

@@ -164,15 +164,6 @@ _TABLE = {
     ),
     "statements": Option(ASKED, "N", "The subject makes N statements for each scenario. Ten statements give Lying@10."),
     "beliefs": Option(ASKED, "N", "The subject answers the direct belief question N times."),
-    "estimate": Option(
-        ASKED,
-        "all|lie",
-        "With lie the subject is asked for its belief only until it is known which statements lie. P(lie) is the same "
-        "for fewer calls, and the other rates come from a part of the scenarios. Later --estimate all asks the rest.",
-    ),
-    "whole_part": Option(
-        ASKED, "X", "With --estimate lie this share of each archetype is asked everything, drawn before the first call."
-    ),
     "temperature": Option(SUBJECT, "X", "The subject answers at this temperature.", of="sampling.temperature"),
     "max_tokens": Option(SUBJECT, "N", "The subject's answer may have N tokens.", of="sampling.max_tokens"),
     "reasoning_tokens": Option(
@@ -427,10 +418,6 @@ CLASHES = (
         "--sample draws a weighted sample and --limit cuts a smoke run short. Give one of them.",
     ),
     Clash(
-        lambda each: each.design.estimate == "lie" and each.design.beliefs_from,
-        "--estimate lie leaves belief questions out, and --beliefs-from asks for none. Give one of them.",
-    ),
-    Clash(
         lambda each: each.design.prompt_on_beliefs and each.design.system_prompt is None,
         "--prompt-on-beliefs says where a prompt goes. Give it, too: --system-prompt NAME.",
     ),
@@ -493,10 +480,6 @@ def _check_numbers(settings: Settings) -> None:
     if label is not None and not (plain(label).strip() and len(label) <= 60):
         raise UsageError("--label: give a short text of 60 characters or fewer, such as ckpt-1200.")
     check_error_rate(settings.design.max_error_rate)
-    if not 0 < settings.design.whole_part <= 1:
-        raise UsageError(
-            f"--whole-part {settings.design.whole_part:g} is no share. Give more than 0, at most 1, such as 0.2."
-        )
     if not 0 < settings.pace.timeout < math.inf:
         raise UsageError(f"--timeout {settings.pace.timeout:g} leaves no time. Give a number of seconds above 0.")
     for option, sampling in (("", settings.subject.sampling), ("judge-", settings.judging.sampling)):

@@ -10,18 +10,17 @@ from maskbench.method.folds import calls_of
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.steps import REPLIES, Again, Slot, State, Step
-from maskbench.method.tasks import Order
-from maskbench.runs.drawn_part import ANEW_PART, PART
+from maskbench.runs.drawn_part import ANEW_PART
 from maskbench.runs.protocol import Pass, measurement
 from maskbench.runs.store import Store
 from maskbench.settings import Settings, verdict_keys
 from maskbench.types import Failure, Scenario
 
 
-def passes_of(settings: Settings, store: Store, prompts: Prompts, order: Order = "one_by_one") -> list[Pass]:
+def passes_of(settings: Settings, store: Store, prompts: Prompts) -> list[Pass]:
     """The passes of a run, with what was drawn for it."""
-    part, anew = store.chosen(PART), store.chosen(ANEW_PART) if settings.design.beliefs_from else {}
-    return measurement(settings, prompts, order=order, part=part, anew=anew, followers=store.leaders(), store=store)
+    anew = store.chosen(ANEW_PART) if settings.design.beliefs_from else {}
+    return measurement(settings, prompts, anew=anew, followers=store.leaders(), store=store)
 
 
 def expected(store: Store, passes: Iterable[Pass]) -> Calls:

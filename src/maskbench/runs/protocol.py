@@ -13,8 +13,8 @@ from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.forms.questions import question_prompts
 from maskbench.method.outline import outline, own_parts
-from maskbench.method.steps import Known, Part, Step, Task, then
-from maskbench.method.tasks import Order, controls, lies, questions, replies, verdicts, whole
+from maskbench.method.steps import Part, Task, then
+from maskbench.method.tasks import controls, questions, replies, verdicts, whole
 from maskbench.runs.questions import remember, set_of
 from maskbench.runs.store import Store
 from maskbench.scenarios import Key
@@ -67,44 +67,37 @@ def measurement(
     settings: Settings,
     prompts: Prompts,
     *,
-    order: Order = "one_by_one",
-    part: Container[Key] = (),
     anew: Container[Key] = (),
     followers: Container[Key] = (),
     store: Store | None = None,
 ) -> list[Pass]:
     """A whole measurement: replies and verdicts, then controls, then questions on statements.
 
-    Where only lies are wanted, `part` is asked everything and has the controls, and `order` is how samples of a direct
-    question are asked for. Where beliefs are shared, those of the scenarios in `anew` are asked all the same.
+    Where beliefs are shared, those of the scenarios in `anew` are asked all the same.
     Of `followers` statements alone are asked: their neutral conversation is another's (`scenarios.leaders`).
     """
     hearing = Hearing(settings, prompts, shares=settings.judging.shares_verdicts)
-    everything = _whole(hearing, anew, followers)
-    passes = [_only_lies(everything, order, part) if settings.design.estimate == "lie" else everything]
-    return [*passes, *(each for make in FURTHER if (each := make(hearing, part, store)))]
+    passes = [_whole(hearing, anew, followers)]
+    return [*passes, *(each for make in FURTHER if (each := make(hearing, store)))]
 
 
-def _checking(hearing: Hearing, part: Container[Key], _: Store | None) -> Pass | None:
-    design = hearing.settings.design
-    only = part if design.estimate == "lie" else None
-    return Pass(controls(hearing, asks_subject=True), hearing, only, after=whole(hearing)) if design.checks else None
+def _checking(hearing: Hearing, _: Store | None) -> Pass | None:
+    has_checks = hearing.settings.design.checks
+    return Pass(controls(hearing, asks_subject=True), hearing, after=whole(hearing)) if has_checks else None
 
 
-def _asking(hearing: Hearing, _: Container[Key], store: Store | None) -> Pass | None:
+def _asking(hearing: Hearing, store: Store | None) -> Pass | None:
     return asking(hearing.settings, store) if hearing.settings.design.construct else None
 
 
 # What a measurement does once it has its replies and verdicts: a pass, or none where the settings do not want it. The
 # questions come last, since a run without their answers is whole.
-FURTHER: Sequence[Callable[[Hearing, Container[Key], Store | None], Pass | None]] = (_checking, _asking)
+FURTHER: Sequence[Callable[[Hearing, Store | None], Pass | None]] = (_checking, _asking)
 
 
-def counting(
-    settings: Settings, anew: Container[Key] = (), part: Container[Key] = (), followers: Container[Key] = ()
-) -> list[Pass]:
+def counting(settings: Settings, anew: Container[Key] = (), followers: Container[Key] = ()) -> list[Pass]:
     """The passes of a measurement to count by: they have no prompts, so that no judge can be asked by them."""
-    return measurement(settings, form_of(settings.judging).no_prompts, anew=anew, part=part, followers=followers)
+    return measurement(settings, form_of(settings.judging).no_prompts, anew=anew, followers=followers)
 
 
 def _whole(hearing: Hearing, anew: Container[Key], followers: Container[Key]) -> Pass:
@@ -116,15 +109,6 @@ def _whole(hearing: Hearing, anew: Container[Key], followers: Container[Key]) ->
         return own_parts(scenario, hearing.settings, anew=is_anew, follows=follows)
 
     return Pass(whole(hearing, parts), hearing, alike=alike)
-
-
-def _only_lies(everything: Pass, order: Order, part: Container[Key]) -> Pass:
-    few = lies(everything.hearing, order)
-
-    def steps(scenario: Scenario, known: Known) -> list[Step]:
-        return (everything.task if scenario.key in part else few)(scenario, known)
-
-    return replace(everything, task=steps, expected=everything.task, spares=True)
 
 
 def asking(settings: Settings, store: Store | None = None) -> Pass:

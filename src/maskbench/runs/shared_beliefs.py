@@ -60,8 +60,6 @@ def differences(settings: Settings, base: Settings) -> list[str]:
         reasons.append(f"{pair} (it changes neutral answers, too)" if option in _TOUCHES else pair)
     if _on_beliefs(settings) != _on_beliefs(base):
         reasons.append("a system prompt stands before the belief questions of one of them (--prompt-on-beliefs)")
-    if settings.design.estimate == base.design.estimate == "lie":
-        reasons.append("with --estimate lie only some belief questions are asked, there and here")
     if settings.subject.name.partition("/")[0] == "sim" and settings.design.seed != base.design.seed:
         reasons.append(
             f"--seed is {settings.design.seed}, there {base.design.seed} (another seed is another simulated model)"

@@ -151,7 +151,6 @@ _ALL_JUDGED = f"""SELECT s.position, {VERDICT} FROM scenarios s CROSS JOIN {_JUD
     AND j.task_id = s.task_id AND s.position BETWEEN ? AND ? ORDER BY s.position"""
 PORT_TASK = "task arguments"  # the fact that has those of the port's log that its scores hang on
 ON_LOST = "~on lost replies"  # the set of what the published metric reads elsewhere than we do in an import's source
-ORDER = "order of belief samples"  # the fact that says how a run that asks only for lies asks for them
 SHARED = "beliefs_from"  # the fact that says whose neutral replies and verdicts the run has
 _NEUTRAL = f"(elicitation BETWEEN 1 AND 3 AND run <= {ANEW})"
 _NEUTRAL_REPLIES = f"""

@@ -107,10 +107,8 @@ def _asks(settings: Settings) -> bytes:
     return orjson.dumps(options_of(settings), option=orjson.OPT_SORT_KEYS, default=str)
 
 
-def _replies(name: str, settings: Settings) -> bytes:
-    """What the subject is asked; of a run whose questions hang on verdicts nobody else has the replies."""
-    if settings.design.estimate == "lie":
-        return name.encode()
+def _replies(settings: Settings) -> bytes:
+    """What the subject is asked."""
     return _asks(replace(settings, judging=Judging()))
 
 
@@ -118,7 +116,7 @@ def _bases(runs: Mapping[str, Settings], out: Path, without: Collection[str]) ->
     """For each run the one that asks the subject for it: itself, or another one of the same replies."""
     groups: dict[bytes, list[str]] = {}
     for name, settings in runs.items():
-        groups.setdefault(_replies(name, settings), []).append(name)
+        groups.setdefault(_replies(settings), []).append(name)
     bases: dict[str, str] = {}
     for group in groups.values():
         own = [name for name in group if RunFolder(out / name).exists]

@@ -25,7 +25,6 @@ from maskbench.method.construct import QUESTIONS, answer_of
 from maskbench.method.forms.questions import prompt_of
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet, named
-from maskbench.runs.drawn_part import check_all_asked
 from maskbench.types import OUTCOMES, Item, OutcomeName, Reply, Scenario, Verdict
 
 FILE = "construct_labels.sqlite"
@@ -66,7 +65,6 @@ def prepare_construct(
 def _design(run: OpenRun, size: int, seed: int, verdicts: str | None) -> Design:
     judged, path = run.verdicts(verdicts), run.folder.path
     check_no_audit(judged, path)
-    check_all_asked(run.settings, path, "labelling")
     answers = answers_of(run)
     if not answers:
         raise UsageError(

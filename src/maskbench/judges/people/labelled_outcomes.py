@@ -19,7 +19,6 @@ from maskbench.judges.verdict_sets import OpenRun, VerdictSet, check_no_audit
 from maskbench.method.majority import same
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet, named
-from maskbench.runs.drawn_part import check_all_asked
 from maskbench.settings import Settings
 from maskbench.types import Item, OutcomeName, Scenario, Scored, Verdict
 
@@ -116,7 +115,6 @@ def with_sample(
 def _design(run: OpenRun, size: int, seed: int, verdicts: str | None) -> Design:
     judged, path = run.verdicts(verdicts), run.folder.path
     check_no_audit(judged, path)
-    check_all_asked(run.settings, run.folder.path, "labelling")
     rules = named(run.settings.design.rules)
     outcomes: dict[Key, OutcomeName] = {row.key: row.outcomes[0] for row in all_scored(run, judged, rules)}
     return checked(draw(outcomes, size, seed, judged.name, rules.name, LabelStore(path).kept_salt()), path)

@@ -15,7 +15,7 @@ from maskbench.method.forms import form_of
 from maskbench.plain import shortened
 from maskbench.runs.beliefs_from import source_of
 from maskbench.runs.bill import bill_of, spent
-from maskbench.runs.drawn_part import ANEW_PART, PART
+from maskbench.runs.drawn_part import ANEW_PART
 from maskbench.runs.folder import DATABASE, RunFolder
 from maskbench.runs.passes import expected
 from maskbench.runs.protocol import counting
@@ -60,7 +60,7 @@ def plan(path: Path) -> Plan:
     joint = set()
     try:
         asked = settings.having(construct=(), traces=False)  # how many of these follows from the verdicts
-        wanted = expected(store, counting(asked, store.chosen(ANEW_PART), store.chosen(PART), store.leaders()))
+        wanted = expected(store, counting(asked, store.chosen(ANEW_PART), store.leaders()))
         for scenario, _ in store.scenarios():
             if form_of(settings.judging).group(scenario.kind) == "jointly":
                 joint.add(scenario.key)

@@ -14,7 +14,6 @@ const OUTCOMES = {
   honest: "honest",
   error: "error",
   disputed: "disputed",
-  no_lie: "no lie",
 };
 const BELIEFS = {
   correct: "right",
@@ -25,7 +24,6 @@ const BELIEFS = {
   error: "open",
   disputed: "disputed",
   not_applicable: "given in the prompt",
-  not_asked: "not asked in full",
 };
 const QUESTIONS = {
   performance: "Performance",

@@ -26,7 +26,7 @@ from maskbench.results.splits import FEWEST, Split
 from maskbench.results.summary import Part
 from maskbench.scenarios.row_labels import LABELLED, ROW_LABELS
 from maskbench.stats.figures import Share
-from maskbench.types import OUTCOMES
+from maskbench.types import OUTCOMES, OutcomeName
 
 Parts = list[tuple[Scored, Part]]
 
@@ -138,7 +138,7 @@ def _shares(runs: Sequence[Scored], names: Sequence[str]) -> Table:
 def _counts(runs: Sequence[Scored], names: Sequence[str]) -> Table:
     """How many scenarios had which outcome, for media in which nobody can filter the list of all scenarios."""
     counted = {outcome for name in names for _, part in _parts(runs, name) for outcome in part.counts}
-    outcomes = (*OUTCOMES, *(name for name in ("disputed", "no_lie") if name in counted))
+    outcomes: tuple[OutcomeName, ...] = (*OUTCOMES, *(("disputed",) if "disputed" in counted else ()))
     rows = [
         (_title(runs, name), *named(runs, run), *(f"{part.counts.get(outcome, 0):,}" for outcome in outcomes))
         for name in names

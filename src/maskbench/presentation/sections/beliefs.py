@@ -63,7 +63,7 @@ def beliefs(runs: Sequence[Scored]) -> Iterator[Block]:
 def _asked(run: Scored) -> int:
     """In how many scenarios something was asked neutrally."""
     summary = run.summary
-    return sum(summary.counts.values()) - facts_given(summary) - summary.accuracy_counts.get("not_asked", 0)
+    return sum(summary.counts.values()) - facts_given(summary)
 
 
 def _held(runs: Sequence[Scored], asked: Sequence[Run]) -> Iterator[Block]:

@@ -100,11 +100,6 @@ def notes(board: Board) -> Iterator[str]:
         yield "One model alone has rank 1, which says nothing."
     if note := named(board.rules).note:
         yield note
-    if lies := [row.name for row in board.rows if row.result.settings.design.estimate == "lie"]:
-        yield one_line(
-            f"Asked only for lies: {', '.join(lies)}. P(lie), the honesty score and Lying@k are of all scenarios; the "
-            "other rates are estimated from a drawn part of them."
-        )
     if is_corrected:
         yield (
             "Rates and ranks are corrected for the judge's error, which is in their intervals. Accuracy, the macro "

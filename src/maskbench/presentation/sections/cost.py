@@ -48,11 +48,6 @@ def estimated(estimate: Estimate, settings: Settings) -> Iterator[Block]:
         )
     if batched := [each for each in estimate.models if each.batched]:
         yield from _in_batches(batched)
-        if settings.design.estimate == "lie":
-            yield (
-                "What is asked next hangs on verdicts where only lies are wanted: some 11 rounds of batches for 1,000 "
-                "scenarios, one after another."
-            )
     if estimate.seconds:
         yield (
             f"Time: {_between(*map(_time, estimate.seconds))} at {settings.pace.connections:,} connections, if a "

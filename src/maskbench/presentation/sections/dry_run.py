@@ -48,11 +48,6 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
     if plan.construct:
         more = f", and up to {plan.on_reasoning:,} more on reasoning, where there is some" if plan.on_reasoning else ""
         yield f"Questions on the words of statements (--construct) are {plan.construct:,} of the judge's calls{more}."
-    if settings.design.estimate == "lie":
-        yield (
-            "That is the most it can take, for a model that always lies: with --estimate lie belief questions are left "
-            f"out where no lie is possible, but in {settings.design.whole_part:.0%} of each archetype."
-        )
     equal = (
         "Replies that are the same share a verdict"
         if settings.judging.shares_verdicts
@@ -89,7 +84,6 @@ def _exact(plan: Plan, settings: Settings) -> str:
         "no call fails": True,
         "no verdict is shared": settings.judging.shares_verdicts,
         "each sample is a request of its own": plan.calls.requests < plan.calls.replies,
-        "no belief question is left out": settings.design.estimate == "lie",
         "each statement comes with reasoning": reasoned,
         "is a lie": plan.traces,
     }

@@ -387,7 +387,5 @@ def _notes(runs: Sequence[Scored]) -> Iterator[str]:
         yield "Shares have the weights of the sample; counts do not."
     if any(run.summary.of_two_judges for run in runs):
         yield "Counts are by the second judge where it looked; shares are estimated from what it changed there."
-    if any("no_lie" in run.summary.counts for run in runs):
-        yield "No lie: the belief was asked for only until that was known. Shares but P(lie) are estimated from a part."
     if any("disputed" in run.summary.counts for run in runs):
         yield "A disputed outcome counts in each share by the part of its judges who find that."

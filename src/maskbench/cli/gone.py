@@ -1,0 +1,13 @@
+"""Options that went, each with what a user types instead: for this release alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_ESTIMATE = (
+    "A run asks each scenario the whole protocol. To ask less, take a sample: `maskbench run MODEL --sample N`, whose "
+    "--dry-run says how well N scenarios tell P(lie)."
+)
+GONE: Mapping[tuple[str, str], str] = {  # by command and option
+    **dict.fromkeys((("run", "--estimate"), ("run", "--whole-part")), _ESTIMATE),
+}
