@@ -104,6 +104,38 @@ def test_which_replies_were_cut_is_known_where_a_line_says_it(tmp_path: Path, fi
     assert len(named) == (finish == "other")
 
 
+@pytest.mark.parametrize(
+    ("told", "reply"),
+    [
+        ({"reply": "<think>Hm.</think>\n\nIt is loud."}, Reply("It is loud.", "Hm.")),
+        ({"reply": "[THINK]Hm.[/THINK]It is loud.", "reasoning": "Given."}, Reply("It is loud.", "Given.")),
+        ({"reply": "<think>Hm"}, Failure("subject", "unclosed_reasoning", "The reply is reasoning alone.")),
+        ({"reply": "<think>Hm.</think> "}, Failure("subject", "empty", "The reply is empty.")),
+        ({"reply": "<|im_end|>more"}, Failure("subject", "empty", "The reply is empty.")),
+        ({"reply": "It is loud.<|im_end|>more"}, Reply("It is loud.<|im_end|>more")),
+        ({"reply": "I say </think> aloud"}, Reply("I say </think> aloud")),
+    ],
+)
+def test_reasoning_in_a_reply_stands_beside_it(tmp_path: Path, told: dict[str, Any], reply: Reply | Failure) -> None:
+    """It is parted as an endpoint's is; a closing mark that few replies have parts nothing."""
+    others = [{**each, "sample": each["sample"] + (each["question"] == "statement")} for each in ALL]
+    assert run_of(tmp_path, {**LINE, **told}, *others)[0, 1] == reply
+
+
+def test_replies_that_began_with_reasoning_are_counted(tmp_path: Path) -> None:
+    """The import says how many there were, and not that the source has no reasoning."""
+    path = lines(tmp_path, *({**each, "reply": "<think>Hm.</think>It is loud."} for each in ALL))
+    done = import_run(path, tmp_path / "run", str(tmp_path / "known_facts.csv"), subject="lab/mine", environ={})
+    assert done.notes == ["6 replies began with their reasoning. It stands beside them now, and is not judged."]
+    assert "reasoning" not in done.absent
+
+
+def test_a_template_that_opened_the_reasoning_of_all_replies_is_seen(tmp_path: Path) -> None:
+    """The text is stored as it came, and read without the reasoning."""
+    replies = run_of(tmp_path, *({**each, "reply": "Hm.</think>It is loud."} for each in ALL))
+    assert list(replies.values()) == 6 * [Reply("It is loud.", "Hm.")]
+
+
 def test_everything_that_is_wrong_is_told_with_line_field_and_remedy(tmp_path: Path) -> None:
     """Several problems of several lines come at once, and nothing is written."""
     path = lines(

@@ -33,6 +33,7 @@ from maskbench.method.forms import USUAL, ask_about, ask_about_beliefs, load_pro
 from maskbench.method.forms import written as written_text
 from maskbench.method.proposition import options
 from maskbench.method.verdict import BOUNDS, to_json
+from maskbench.models.chat.control_marks import before_mark
 from maskbench.models.scripted import ScriptedModel
 from maskbench.presentation.sections.exam import as_data, blocks
 from maskbench.presentation.terminal import text as shown_text
@@ -216,7 +217,7 @@ def test_asks_are_those_of_a_run(tmp_path: Path, style: Any) -> None:
             expected = ask_about_beliefs(question.scenario, question.replies, prompts)
         else:
             expected = ask_about(
-                question.scenario, question.call, question.elicitation, 1, question.replies[0], prompts
+                question.scenario, question.call, question.elicitation, 1, before_mark(question.replies[0]), prompts
             )
         assert seen[name].messages == expected.messages
         assert (seen[name].schema, seen[name].logprobs) == (expected.schema, expected.logprobs)

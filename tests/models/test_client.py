@@ -991,7 +991,6 @@ def test_reasoning_without_end_is_a_failure() -> None:
         {"content": "Yes.", "reasoning_content": "Hm"},
         {"content": "Yes.", "reasoning": "Hm"},
         {"content": "<think>Hm</think>\n\nYes."},
-        {"content": "Hm</think>\n\nYes."},
         {"content": [{"type": "thinking", "thinking": "Hm"}, {"type": "text", "text": "Yes."}]},
     ],
 )
@@ -1008,15 +1007,29 @@ def test_reasoning_is_kept_beside_the_answer(message: dict[str, Any]) -> None:
 
 
 def test_a_closing_tag_that_nothing_opens_is_told() -> None:
-    """What stands before it is shown to no judge, so that a subject could hide words there: it is said, once."""
+    """A subject could hide words before it, so that its reply comes whole, for the run to decide: it is said, once."""
 
     async def step(model: ChatModel, server: ChatServer) -> None:
         for _ in range(2):
-            assert (await reply_of(model)).text == "Yes."
+            reply = await reply_of(model)
+            assert (reply.text, reply.reasoning) == ("Hm</think>\n\nYes.", None)
         (warning,) = model.warnings
-        assert "that nothing opens: it counts as reasoning, and no judge sees it" in warning
+        assert "that nothing opens: where nine of ten replies have one, it is reasoning" in warning
+        assert model.describe()["learned"]["reasons"] is True
 
     against(step, reply={"content": "Hm</think>\n\nYes."})
+
+
+def test_a_control_mark_in_an_answer_is_told_of_once() -> None:
+    """The reply is whole, and the warning says what of it the judge is shown."""
+
+    async def step(model: ChatModel, server: ChatServer) -> None:
+        for _ in range(2):
+            assert (await reply_of(model)).text == "Yes.<|im_end|>No."
+        (warning,) = model.warnings
+        assert "left <|im_end|> in an answer" in warning
+
+    against(step, reply={"content": "Yes.<|im_end|>No."})
 
 
 def test_reasoning_tokens_are_counted() -> None:
@@ -1041,7 +1054,7 @@ def test_a_cut_think_block_without_tags_is_recognised_once_the_template_is_known
     async def step(model: ChatModel, server: ChatServer) -> None:
         await reply_of(model)
         answer = await reply_of(model, replace(ASK, messages=(Message("user", "long"),)))
-        assert (answer.text, answer.truncated) == ("Yes.", False)
+        assert (answer.text, answer.truncated) == ("Okay.</think>Yes.", False)
         assert [body["max_tokens"] for body in server.bodies] == [100, 1100, 2200]
 
     against(step, reply=reply)

@@ -1,6 +1,7 @@
 """The shaping of requests, and the reading of answers and errors, whatever a server sends."""
 
 import json
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskbench.errors import AccessError, UnknownModel
-from maskbench.models.chat import refusals, wire
+from maskbench.models.chat import reasoning, refusals, wire
+from maskbench.models.chat.control_marks import before_mark
 from maskbench.types import Ask, Function, Message, Scenario, ToolCall, ToolCalls, ToolResult, Usage, conversation
 
 SCENARIO = Scenario(
@@ -140,11 +142,31 @@ def test_acceptance_never_overrides_a_refusal() -> None:
             ("yes", "why\n\nso", False, False),
         ),
         ("<|channel|>analysis<|message|>never ends", ("", "never ends", True, False)),
+        ("<|channel>thought\nwhy<channel|>yes", ("yes", "why", False, False)),
+        ("<|channel>thought\n<channel|>yes", ("yes", None, False, False)),
+        ("why\n<channel|>yes", ("yes", "why", False, True)),
+        ("[THINK]why[/THINK]yes", ("yes", "why", False, False)),
+        ("[THINK]never ends", ("", "never ends", True, False)),
+        ("why[/THINK]yes", ("yes", "why", False, True)),
+        ("◁think▷why◁/think▷yes", ("yes", "why", False, False)),
+        ("<|think|>why<|/think|>yes", ("yes", "why", False, False)),
+        (
+            "<|begin_of_thought|>why<|end_of_thought|>\n\n<|begin_of_solution|>\nyes\n<|end_of_solution|>\n",
+            ("yes", "why", False, False),
+        ),
+        ("<|begin_of_thought|>why<|end_of_thought|>yes", ("yes", "why", False, False)),
+        ("< think >why< /think >yes", ("yes", "why", False, False)),
+        ("\ufeff<think>why</think>yes", ("yes", "why", False, False)),
+        ("\u200b <think>why</think>yes", ("yes", "why", False, False)),
+        ("\ufeffyes", ("\ufeffyes", None, False, False)),
+        ("analysisThe user wants iron.assistantfinalyes", ("yes", "The user wants iron.", False, False)),
+        ("analysis of iron", ("analysis of iron", None, False, False)),
+        ("I say [THINK]this[/THINK] aloud", ("I say [THINK]this[/THINK] aloud", None, False, False)),
     ],
 )
 def test_leading_reasoning_is_split_off(text: str, expected: tuple[str, str | None, bool, bool]) -> None:
     """Only a block that leads the text is reasoning, with its opening tag or without."""
-    assert wire.split_reasoning(text) == expected
+    assert reasoning.split_reasoning(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -169,8 +191,61 @@ def test_leading_reasoning_is_split_off(text: str, expected: tuple[str, str | No
 )
 def test_an_unknown_tag_of_the_kind_is_seen(text: str, cut: bool, tag: str | None) -> None:
     """A block that leads an answer, under a tag that is neither known reasoning nor mark-up, is named."""
-    assert wire.unknown_tag(text, cut) == tag
+    assert reasoning.unknown_tag(text, cut) == tag
     assert only(answer({"content": text}, "length" if cut else "stop")).tag == tag
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("<think></think>" * 200_000, "<think>" * 400_000, "</think>" * 400_000, "<think></thinking>" * 200_000),
+        *("<|channel|>analysis<|message|>x<|end|>" * 80_000, "<|channel|>" + "a" * 3_000_000 + "<", " " * 3_000_000),
+        *("[THINK][/THINK]" * 200_000, "```" * 1_000_000 + "<|im_end|>", "`<|im_end|>" * 300_000),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_text_takes_as_long_as_it_is(text: str) -> None:
+    """Three megabytes of marks are read in moments: the time grows with the text, and not with its square."""
+    began = time.process_time()
+    reasoning.split_reasoning(text)
+    reasoning.has_one_lone_closer(text)
+    before_mark(text)
+    assert time.process_time() - began < 20  # it takes less than one; squares would take minutes
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("yes<|im_end|>\n<|im_start|>user\nReally?", "yes"),
+        ("yes \n<end_of_turn>\n<start_of_turn>user", "yes"),
+        *[("yes<|eot_id|>no", "yes"), ("yes<|endoftext|>no", "yes"), ("yes<｜end▁of▁sentence｜>no", "yes")],
+        *[("yes [/INST] no", "yes"), ("yes<|end|>", "yes"), ("yes<turn|>no", "yes"), ("<|im_end|>no", "")],
+        ("Use `<|im_end|>` so.<|im_end|>no", "Use `<|im_end|>` so."),
+        ("```\n<|im_start|>user\n```\nIt opens a turn.", "```\n<|im_start|>user\n```\nIt opens a turn."),
+        ('The mark "<|im_end|>" ends a turn.', 'The mark "<|im_end|>" ends a turn.'),
+        ("It is „<|im_end|>“.", "It is „<|im_end|>“."),
+        ("It was <s>12</s> 13 marks, a <|b|> c.", "It was <s>12</s> 13 marks, a <|b|> c."),
+    ],
+)
+def test_what_stands_before_a_control_mark_is_shown(text: str, shown: str) -> None:
+    """A mark of a chat template ends a text, unless the text is about it: in code or between quotation marks."""
+    assert before_mark(text) == shown
+
+
+def test_a_control_mark_is_told_of_and_the_text_stays_whole() -> None:
+    """The warning names the mark; a text that has nothing before it is empty."""
+    choice = only(answer({"content": "yes<|im_end|>no"}))
+    assert (choice.text, choice.tag, choice.trouble) == ("yes<|im_end|>no", "<|im_end|>", None)
+    assert reasoning.tag_warning("<|im_end|>").startswith("left <|im_end|> in an answer, a control mark")
+    assert only(answer({"content": " <|im_end|>no"})).trouble == "empty"
+
+
+def test_a_lone_closing_mark_is_kept_for_the_run_to_decide() -> None:
+    """The choice has both: the text without what stands before the mark, and text and reasoning as they came."""
+    choice = only(answer({"content": " why</think> yes", "reasoning": "beside"}))
+    assert (choice.text, choice.reasoning) == ("yes", "beside\n\nwhy")
+    whole = choice.as_it_came()
+    assert (whole.text, whole.reasoning) == (" why</think> yes", "beside")
 
 
 @pytest.mark.parametrize("text", ["a", "。", "😀", "\u200ba", "…", "é", "\ue000"])
@@ -181,7 +256,7 @@ def test_what_can_be_seen_is_an_answer(text: str) -> None:
 
 def test_cut_text_of_a_model_whose_template_opens_the_block_is_all_reasoning() -> None:
     """Without a closing tag such a model had not begun to answer when it was cut."""
-    assert wire.split_reasoning("Okay, so the user", opens=True) == ("", "Okay, so the user", True, True)
+    assert reasoning.split_reasoning("Okay, so the user", opens=True) == ("", "Okay, so the user", True, True)
 
 
 # Answers

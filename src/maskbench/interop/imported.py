@@ -254,6 +254,8 @@ async def _fill(
                 _put_verdict(store, ON_LOST, settings, record.prompts.hash, ask, reply)
         for name, value in facts.items():
             store.remember(name, value)
+        store.flush()
+        store.settle(as_judged=record.imported is not None and record.imported.judged)
 
 
 def _put_verdict(

@@ -12,6 +12,9 @@ from msgspec import Meta, Struct
 
 from maskbench.errors import Problem, UsageError
 from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of, refuse
+from maskbench.models.chat.control_marks import before_mark
+from maskbench.models.chat.reasoning import split_reasoning
+from maskbench.models.chat.wire import is_visible
 from maskbench.models.ends import End, Sort, end_of
 from maskbench.plain import plain
 from maskbench.scenarios.formats import Row, ScenarioFile, read_file
@@ -81,7 +84,9 @@ def read_transcripts(path: Path, asked: Asked) -> tuple[Source, list[ImportedSce
     absent = [*_ABSENT]
     says = any(end.word and end.sort in ("whole", "cut") for end in _ends(told))
     absent += [] if says else ["which replies were cut at the token limit"]
-    absent += [] if any(each.reasoning for each in told) else ["reasoning"]
+    scenarios = _scenarios(str(path), lines)
+    has_reasoning = any(isinstance(reply, Reply) and reply.reasoning for reply in _outcomes(scenarios))
+    absent += [] if has_reasoning else ["reasoning"]
     absent += [] if any(each.model for each in told) else ["who answered"]
     source = Source(
         format="transcripts",
@@ -90,7 +95,7 @@ def read_transcripts(path: Path, asked: Asked) -> tuple[Source, list[ImportedSce
         absent=tuple(absent),
         notes=tuple(_notes(told, others)),
     )
-    return source, _scenarios(str(path), lines)
+    return source, scenarios
 
 
 def _check_subject(path: Path, lines: Sequence[_Line], asked: Asked) -> None:
@@ -127,13 +132,17 @@ def _nameless(file: str, number: int) -> Problem:
     return Problem(file, number, "model", what, "Write the model, or remove the line")
 
 
+def _outcomes(scenarios: Sequence[ImportedScenario]) -> Iterator[Reply | Failure]:
+    return (reply.outcome for scenario in scenarios for reply in scenario.replies)
+
+
 def _ends(told: Sequence[Transcript]) -> Iterator[End]:
     """How the replies ended, by what their lines say."""
     return (end_of(each.finish_reason) for each in told if each.reply is not None)
 
 
 def _notes(told: Sequence[Transcript], others: Sequence[_Line]) -> Iterator[str]:
-    """What somebody has to know of a file of several models, and of replies whose ends nobody knows."""
+    """What somebody has to know of a file: several models, replies whose ends nobody knows or that hold reasoning."""
     if others:
         yield f"{len(others):,} lines of other models were left out."
     unknown = Counter(end.word for end in _ends(told) if end.sort == "unknown")
@@ -142,6 +151,14 @@ def _notes(told: Sequence[Transcript], others: Sequence[_Line]) -> Iterator[str]
             f"{unknown.total():,} replies are failures, since their finish_reason is not known "
             f"({_listed(list(unknown))}). Where such a reply is whole, write stop, and import the file again."
         )
+    if parted := sum(_leads(each.reply or "") for each in told):
+        yield f"{parted:,} replies began with their reasoning. It stands beside them now, and is not judged."
+
+
+def _leads(text: str) -> bool:
+    """Whether a reply begins with a block of reasoning; one that a chat template opened is for the run to see."""
+    split = split_reasoning(text)
+    return split.text != text and not split.opened
 
 
 def _subject(path: Path, lines: Sequence[_Line], asked: Asked) -> str:
@@ -216,6 +233,11 @@ def _outcome(told: Transcript) -> Reply | Failure:
     end = end_of(told.finish_reason)
     if end.sort in _FAILED:
         return Failure("subject", _FAILED[end.sort], f"finish_reason is {end.word}.")
-    if not told.reply.strip():
+    text, reasoning, unclosed, opened = split_reasoning(told.reply)
+    if opened:
+        text, reasoning = told.reply, None
+    if unclosed:
+        return Failure("subject", "unclosed_reasoning", "The reply is reasoning alone.")
+    if not is_visible(before_mark(text)):
         return Failure("subject", "empty", "The reply is empty.")
-    return Reply(told.reply, told.reasoning or None, truncated=end.sort == "cut", model=told.model)
+    return Reply(text, told.reasoning or reasoning, truncated=end.sort == "cut", model=told.model)

@@ -18,6 +18,7 @@ from maskbench.method.forms import ask_again, verdicts_in
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.steps import REPLIES, Again, Known, Slot, State, Step, Task, Unread, is_open
 from maskbench.models.families import alike
+from maskbench.runs.heard import heard
 from maskbench.runs.passes import as_seen
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
@@ -247,8 +248,9 @@ class Desk:
                 continue
             answer = self._of_the_subject(given)
             self._store.put_reply(keyed.own, seed_of(keyed.own), out.ask, slot.run, answer)
-            self._know(opened, slot, answer, replace(out.ask, runs=(slot.run,)))
-            has_reply |= isinstance(answer, Reply)
+            shown = heard(answer, self._store.marks.opens) if isinstance(answer, Reply) else answer
+            self._know(opened, slot, shown, replace(out.ask, runs=(slot.run,)))
+            has_reply |= isinstance(shown, Reply)
         if not out.step.joint:
             return
         at, is_anew = out.ask.elicitation, out.ask.runs[0] > ANEW

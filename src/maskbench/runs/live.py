@@ -88,7 +88,7 @@ class Live:
         subject: Model | None = None,
     ) -> None:
         """`models` are all that are asked, `subject` among them; `gate` is where they wait, and is closed by `stop`."""
-        self._settings, self._store, self._desk, self._passes = settings, store, desk, passes
+        self._settings, self._store, self._desk, self._passes = settings, store, desk, list(passes)
         self._models, self._watcher, self._gate = models, watcher, gate
         self._meter = gate.meter if gate else None
         if self._meter:
@@ -96,6 +96,7 @@ class Live:
         self._over: str | None = None  # the limit of money or tokens that stopped it, as its option is called
         self.on_stop: Callable[[], object] = lambda: None
         self.stopped: str | None = None  # why no further call is started; None while it runs
+        self._is_repeated = False  # the passes are gone over once more, of which nothing is expected
         self._main: asyncio.Task[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None  # when calls in flight are given up
         self._lost: Counter[str] = Counter()  # calls in a row that found no connection, by model
@@ -115,8 +116,17 @@ class Live:
         Interrupted where `stop` was called or the network seems lost. Everything answered until then is in the store.
         """
         self._main = asyncio.current_task()
+        work = work or self.in_passes
         try:
-            await (work or self.in_passes)()
+            self._store.settle()
+            await work()
+            while not self.stopped and (anew := self._store.settle()):
+                self._watcher.tell(
+                    f"{anew:,} scenarios are judged anew: whether a closing mark such as `</think>` ends reasoning "
+                    "hangs on all replies of the run, and these are in."
+                )
+                self._is_repeated = True
+                await work()
         except asyncio.CancelledError:
             if not self.stopped:
                 raise
@@ -179,6 +189,7 @@ class Live:
             return
         each.before()
         self._desk.take_up(each.task, each.hearing)
+        tells = tells and not self._is_repeated
         self._pass, self._stages, self._totals = each, stages, each.totals() if tells else None
         self._window = asyncio.Semaphore(self._ahead())
         try:

@@ -16,6 +16,7 @@ from maskbench.method.asks import ANEW, VERDICTS
 from maskbench.method.controls import CONTROLS
 from maskbench.method.steps import REPLIES, Slot
 from maskbench.runs.fitting import misfit
+from maskbench.runs.heard import Marks, heard, parted
 from maskbench.types import (
     BinaryVerdict,
     Call,
@@ -61,16 +62,25 @@ class Samples:
     path: Path
     replies: Sequence[Any]
     verdicts: Mapping[str, Sequence[Any]]  # by verdict set
+    marks: Marks
 
     def states(self, verdict_sets: Iterable[str]) -> Hashable:
         """What came of each sample, without its words: the same for scenarios that were answered and judged alike."""
         judged = [tuple([row[_STATE] for row in self.verdicts[name]]) for name in verdict_sets]
-        return tuple([row[_STATE] for row in self.replies]), *judged
+        lost = tuple(self.lost()) if self.marks.lone or self.marks.ended else ()
+        return tuple([row[_STATE] for row in self.replies]), lost, *judged
+
+    def lost(self) -> Iterator[Place]:
+        """The samples of whose replies marks of a chat template leave nothing."""
+        for row, reply in self._replies():
+            if isinstance(reply, Reply) and isinstance(heard(reply, self.marks.opens), Failure):
+                yield row[1], row[2]
 
     def known(self) -> dict[Slot, Reply | Judgement | Failure]:
-        """All of it by its place."""
+        """All of it by its place, replies as a judge is shown them."""
         found: dict[Slot, Reply | Judgement | Failure] = {
-            Slot(REPLIES, row[1], row[2]): reply for row, reply in self._replies()
+            Slot(REPLIES, row[1], row[2]): heard(reply, self.marks.opens) if isinstance(reply, Reply) else reply
+            for row, reply in self._replies()
         }
         for name in self.verdicts:
             found |= {Slot(name, *place): given for place, given in self.judgements(name).items()}
@@ -108,7 +118,7 @@ class Samples:
     def statements(self, count: int) -> list[Reply | Failure | None]:
         """The replies under pressure by run, from the first to this many; None for one that is not there."""
         with decoding(self.path, "a reply"):
-            found = {row[2]: _reply(row) for row in self.replies if row[1] == 0}
+            found = {row[2]: self._parted(_reply(row)) for row in self.replies if row[1] == 0}
         return [found.get(run) for run in range(1, count + 1)]
 
     def _items(self, verdict_set: str, wanted: Callable[[int, int], bool]) -> list[Item]:
@@ -117,7 +127,18 @@ class Samples:
         with decoding(self.path, "a reply"):
             if strange := {row[1] for row in rows} - _CALLS.keys():
                 raise ValueError(f"there is no elicitation {min(strange)!r}")
-            return [Item(_CALLS[row[1]], row[1], row[2], _reply(row), judged.get((row[1], row[2]))) for row in rows]
+            return [self._item(row, judged.get((row[1], row[2]))) for row in rows]
+
+    def _item(self, row: Any, judgement: Judgement | Failure | None) -> Item:
+        """One sample; a reply of which marks leave nothing, and that nobody has judged all the same, is a failure."""
+        reply = self._parted(_reply(row))
+        if isinstance(reply, Reply) and judgement is None and isinstance(none := heard(reply, opens=False), Failure):
+            reply = none
+        return Item(_CALLS[row[1]], row[1], row[2], reply, judgement)
+
+    def _parted(self, reply: Reply | Failure) -> Reply | Failure:
+        """The reply with its reasoning apart; its text is whole."""
+        return parted(reply, self.marks.opens) if isinstance(reply, Reply) else reply
 
     def _replies(self) -> Iterator[tuple[Any, Reply | Failure]]:
         with decoding(self.path, "a reply"):

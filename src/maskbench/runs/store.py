@@ -16,13 +16,17 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import orjson
+from msgspec import to_builtins
 
 from maskbench.errors import RunError, RunUnreadable
 from maskbench.method import archetypes
 from maskbench.method.asks import ANEW, VERDICTS
+from maskbench.models.chat.control_marks import control_mark
+from maskbench.models.chat.reasoning import has_one_lone_closer, split_at_lone_closer
 from maskbench.plain import storable
 from maskbench.runs.disk import check_file, create, network_kind
 from maskbench.runs.fitting import MOVING, misfit, writer
+from maskbench.runs.heard import Marks
 from maskbench.runs.samples import REPLY, VERDICT, Samples, damaged, decoding, is_neutral, judgement_of
 from maskbench.runs.source import Counted
 from maskbench.scenarios import Key, leaders, pack, unpack
@@ -151,6 +155,12 @@ _ALL_JUDGED = f"""SELECT s.position, {VERDICT} FROM scenarios s CROSS JOIN {_JUD
     AND j.task_id = s.task_id AND s.position BETWEEN ? AND ? ORDER BY s.position"""
 PORT_TASK = "task arguments"  # the fact that has those of the port's log that its scores hang on
 ON_LOST = "~on lost replies"  # the set of what the published metric reads elsewhere than we do in an import's source
+MARKS = "marks of templates"  # the fact that says how these are read
+# Parts of them that few texts have: only replies with one are looked at.
+_OF_MARKS = ("/think", "/ think", "/seed:think", "|>", "｜>", "of_turn>", "of_utterance>", "<|turn>", "<eos>", "inst]")
+_MARKED = f"""SELECT archetype, task_id, text FROM
+    (SELECT archetype, task_id, text, lower(text) AS low FROM replies WHERE text IS NOT NULL)
+    WHERE {" OR ".join(f"instr(low, '{part}')" for part in _OF_MARKS)}"""
 SHARED = "beliefs_from"  # the fact that says whose neutral replies and verdicts the run has
 _NEUTRAL = f"(elicitation BETWEEN 1 AND 3 AND run <= {ANEW})"
 _NEUTRAL_REPLIES = f"""
@@ -225,8 +235,11 @@ class Store:
         self._broken: RunError | None = None
         self._leaders: Mapping[Key, Key] | None = None
         self._keeps: dict[str, Callable[[], Any]] = {}  # facts that change with every call
+        self._marks: Marks | None = None
         try:
             self._check_schema(write)
+            if write:
+                self.settle()
         except sqlite3.DatabaseError as error:
             self._db.close()
             raise _unreadable(path, error) from error
@@ -358,7 +371,7 @@ class Store:
         """Whether any statement came with reasoning."""
         query = f"""SELECT 1 FROM replies JOIN scenarios USING (archetype, task_id)
             WHERE elicitation = 0 AND run <= {ANEW} AND reasoning != '' AND {_IN_PART} LIMIT 1"""
-        return bool(self._rows(query, self._part))
+        return bool(self._rows(query, self._part)) or (self.marks.opens and self.marks.lone > 0)
 
     def put_reply(self, key: bytes, seed: int, ask: Ask, run: int, reply: Reply | Failure) -> None:
         """Keep one reply or failure; what stood in its place gives way."""
@@ -394,7 +407,7 @@ class Store:
         Where another one leads its neutral conversation, that one's neutral samples are among them.
         """
         judged = {name: self._samples(scenario, _JUDGED_OF, name) for name in verdict_sets or (VERDICTS,)}
-        return Samples(scenario, self._path, self._samples(scenario, _REPLIES_OF), judged)
+        return Samples(scenario, self._path, self._samples(scenario, _REPLIES_OF), judged, self.marks)
 
     def _samples(self, scenario: Scenario, query: str, *values: str) -> Sequence[Any]:
         """The samples of a scenario, and of its leader those neutral ones that it has not itself."""
@@ -417,7 +430,7 @@ class Store:
                     yield self.samples(scenario, *verdict_sets), weight
                     continue
                 verdicts = {name: each.get(place, ()) for name, each in judged.items()}
-                yield Samples(scenario, self._path, replies.get(place, ()), verdicts), weight
+                yield Samples(scenario, self._path, replies.get(place, ()), verdicts, self.marks), weight
 
     def _by_scenario(self, query: str, values: Sequence[Any]) -> Mapping[int, Sequence[Any]]:
         found: dict[int, list[Any]] = {}
@@ -528,16 +541,61 @@ class Store:
         """
         with self._commit():
             for scenario, keys, neutral in beliefs:
+                is_marked = any(split_at_lone_closer(row[4] or "") for row in neutral.replies)
                 for elicitation, run, _, *row in neutral.replies:
                     place = (*scenario.key, elicitation, run, keys[elicitation, run])
                     self._db.execute(_PUT_REPLY, (*place, *row, None))
                 for elicitation, run, key, *row in neutral.verdicts:
                     self._db.execute(_PUT_VERDICT, (VERDICTS, key, *row, None))
-                    self._db.execute(_PUT_JUDGED, (VERDICTS, *scenario.key, elicitation, run, key))
+                    if not is_marked:  # else it counts where it is on the request that is wanted here
+                        self._db.execute(_PUT_JUDGED, (VERDICTS, *scenario.key, elicitation, run, key))
             self._write_fact(SHARED, fact)
         _checkpoint(self._path)
 
-    # Verdicts that sets share
+    # Marks that chat templates left in replies
+
+    @property
+    def marks(self) -> Marks:
+        """How they are read; where nobody has decided that, every reply is read as it is stored."""
+        if self._marks is None:
+            value = self.fact(MARKS)
+            if value is not None and (problem := misfit(value, Marks)):
+                raise damaged(self._path, f"the fact {MARKS}: {problem}")
+            self._marks = Marks(opens=False) if value is None else Marks(**value)
+        return self._marks
+
+    def settle(self, *, as_judged: bool = False) -> int:
+        """Decide how they are read, by all replies that are there; returns how many scenarios are to be judged anew.
+
+        No verdict stands on these from now on, so that they are judged anew, or have the verdict that is stored on
+        the very request. `as_judged`: replies are read as they are stored, for ever, since others have judged them so.
+        """
+        is_first, before = self.fact(MARKS) is None, self.marks
+        ((replies, by_sessions),) = self._rows("SELECT count(text), count(session) FROM replies")
+        known = Marks(opens=False, stays=True) if as_judged else before
+        if is_first and not as_judged:  # of replies of an earlier version sessions stored the text apart, imports whole
+            is_old = bool(by_sessions or self._rows("SELECT 1 FROM judged LIMIT 1"))
+            known = Marks(opens=bool(by_sessions) or not is_old, stays=is_old)
+        lone, ended = 0, 0
+        parts, ends = set[Key](), set[Key]()
+        with decoding(self._path, "a reply"):
+            for *key, text in self._rows(_MARKED):
+                lone += has_one_lone_closer(text)
+                if split_at_lone_closer(text):
+                    parts.add((key[0], key[1]))
+                if control_mark(text):
+                    ended += 1
+                    ends.add((key[0], key[1]))
+        now = known.with_counts(replies, lone, ended)
+        if now == before and not is_first:
+            return 0
+        is_other = now.opens != before.opens and not as_judged
+        anew = (parts if is_other else set()) | (ends if is_first and by_sessions else set())
+        with self._commit():
+            self._db.executemany("DELETE FROM judged WHERE archetype = ? AND task_id = ?", anew)
+            self._write_fact(MARKS, to_builtins(now))
+        self._marks = now
+        return len(anew)
 
     def verdict_row(self, verdict_set: str, key: bytes) -> list[Any] | None:
         """The verdict under this key as it is stored, without set and key; None where there is none."""

@@ -19,6 +19,7 @@ from maskbench.method.folds import finished
 from maskbench.method.forms import form_of
 from maskbench.method.outcomes import Items
 from maskbench.method.proposition import options
+from maskbench.models.chat.control_marks import before_mark
 from maskbench.settings import Settings
 from maskbench.types import Call, Item, Judgement, Kind, Place, Reply, Scenario, Verdict
 
@@ -50,7 +51,9 @@ def shown(scenario: Scenario, items: Sequence[Item], settings: Settings, salt: s
 
     What failed has nothing to label. `salt` is that of the labels' sample (`Design.salt`).
     """
-    texts = {(item.elicitation, item.run): item.reply.text for item in items if isinstance(item.reply, Reply)}
+    texts = {
+        (item.elicitation, item.run): before_mark(item.reply.text) for item in items if isinstance(item.reply, Reply)
+    }
     parts: dict[str, Shown] = {}
     for ask in subject_asks(scenario, settings):
         runs = ask.runs if ask.elicitation else ask.runs[:1]

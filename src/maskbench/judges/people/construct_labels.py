@@ -25,6 +25,7 @@ from maskbench.method.construct import QUESTIONS, answer_of
 from maskbench.method.forms.questions import prompt_of
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet, named
+from maskbench.models.chat.control_marks import before_mark
 from maskbench.types import OUTCOMES, Item, OutcomeName, Reply, Scenario, Verdict
 
 FILE = "construct_labels.sqlite"
@@ -111,7 +112,9 @@ def construct_drawn(
 
 def _parts(scenario: Scenario, items: Sequence[Item], names: Sequence[str], salt: str) -> list[Shown]:
     texts = [
-        item.reply.text for item in items if (item.elicitation, item.run) == (0, 1) and isinstance(item.reply, Reply)
+        before_mark(item.reply.text)
+        for item in items
+        if (item.elicitation, item.run) == (0, 1) and isinstance(item.reply, Reply)
     ]
     return [_part(scenario, name, text, salt) for text in texts for name in names]
 

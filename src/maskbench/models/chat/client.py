@@ -31,6 +31,7 @@ from maskbench.models.chat.contact import Contact, Witness
 from maskbench.models.chat.dialects import Dialect, dialect_of
 from maskbench.models.chat.masking import Mask
 from maskbench.models.chat.pacing import Pace
+from maskbench.models.chat.reasoning import tag_warning
 from maskbench.models.chat.services import Endpoint, base_variable, is_public, key_variables, public_address
 from maskbench.models.families import alike
 from maskbench.types import Ask, Failure, Reply, Sampling, Stage, Usage
@@ -314,8 +315,8 @@ class ChatModel:
             self._warn("sent an answer without probabilities of its tokens: such verdicts have no confidence")
         if choice.tag and not self._tag:
             self._tag = choice.tag
-            self._warn(wire.tag_warning(choice.tag))
-        reply = answer.reply(choice)
+            self._warn(tag_warning(choice.tag))
+        reply = answer.reply(choice.as_it_came() if self.stage == "subject" else choice)
         return replace(reply, sent=delivery.sent, seconds=delivery.seconds, tokens=choice.tokens)
 
     def _compare(self, choices: Sequence[wire.Choice | None], sent: Mapping[str, Any]) -> None:
@@ -577,7 +578,10 @@ class ChatModel:
         learned.reasons = learned.reasons or answer.reasons
         if any(choice is not None and choice.opened for choice in answer.choices):
             learned.opens = True
-            self._warn("sent text before a `</think>` that nothing opens: it counts as reasoning, and no judge sees it")
+            self._warn(
+                "sent text before a closing mark such as `</think>` that nothing opens: where nine of ten replies have "
+                "one, it is reasoning, and no judge sees it"
+            )
         if answer.model and len(self._resolved) < KEPT and not alike(self.endpoint.model, answer.model):
             self._warn(f"answers as {answer.model}, another name than it was asked for")
         for name, seen in ((answer.model, self._resolved), (answer.fingerprint, self._fingerprints)):

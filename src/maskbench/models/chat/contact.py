@@ -19,8 +19,9 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
+from maskbench.models.chat.reasoning import split_reasoning
 from maskbench.models.chat.services import SERVICES, Endpoint
-from maskbench.models.chat.wire import Learned, is_visible, parse, split_reasoning, string
+from maskbench.models.chat.wire import Learned, is_visible, parse, string
 
 Taken = Literal["taken", "refused", "ignored"]
 Counts = dict[str, int]

@@ -14,6 +14,8 @@ from typing import Any, Literal
 import orjson
 
 from maskbench.method.tool_calls import declared, uses_tools
+from maskbench.models.chat.control_marks import before_mark, control_mark
+from maskbench.models.chat.reasoning import split_reasoning, unknown_tag
 from maskbench.models.ends import End, end_of
 from maskbench.plain import read_json
 from maskbench.types import Ask, Message, Reply, Token, Usage
@@ -191,15 +193,21 @@ class Choice:
     reasoning: str | None
     trouble: Trouble | None
     opened: bool = False  # the reasoning had a closing tag and no opening one
-    tag: str | None = None  # of a block that leads the text and is not known as reasoning
+    tag: str | None = None  # of a block that leads the text and is not known as reasoning, or a control mark in it
+    came: tuple[str, str | None] | None = None  # text and reasoning as they came, where it was so
     tokens: tuple[Token, ...] = ()  # of the visible text
     end: End | None = None  # one that is unknown
 
     def masked(self, mask: Callable[[str], str]) -> Choice:
         """The choice with its texts put through `mask`; itself where that changes nothing."""
         text, reasoning, tag = mask(self.text), self.reasoning and mask(self.reasoning), self.tag and mask(self.tag)
-        same = (text, reasoning, tag) == (self.text, self.reasoning, self.tag)
-        return self if same else replace(self, text=text, reasoning=reasoning, tag=tag)
+        came = self.came and (mask(self.came[0]), self.came[1] and mask(self.came[1]))
+        same = (text, reasoning, tag, came) == (self.text, self.reasoning, self.tag, self.came)
+        return self if same else replace(self, text=text, reasoning=reasoning, tag=tag, came=came)
+
+    def as_it_came(self) -> Choice:
+        """The choice with a closing mark that nothing opened still in its text: the run decides what the mark is."""
+        return self if self.came is None else replace(self, text=self.came[0], reasoning=self.came[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +319,7 @@ def choice_of(content: str, beside: str, *, end: End, opens: bool, refusal: str 
     cut = end.sort == "cut"
     text, inside, unclosed, opened = split_reasoning(content, opens and cut)
     reasoning = "\n\n".join(filter(None, (beside, inside))) or None
+    came = (content, beside or None) if opened and is_visible(text) else None
     text = text if is_visible(text) else refusal
     trouble: Trouble | None = None
     if end.sort == "withheld":
@@ -319,11 +328,13 @@ def choice_of(content: str, beside: str, *, end: End, opens: bool, refusal: str 
         trouble = "unknown_end"
     elif unclosed or (cut and not is_visible(text)):
         trouble = "unclosed_reasoning"
-    elif not is_visible(text):
+    elif not is_visible(before_mark(text)):
         trouble = "empty"
     elif cut:
         trouble = "truncated"
-    return Choice(text, reasoning, trouble, opened, unknown_tag(text, cut), end=end if end.sort == "unknown" else None)
+    mark = control_mark(text)
+    tag = unknown_tag(text, cut) or (mark and mark[0])
+    return Choice(text, reasoning, trouble, opened, tag, came, end=end if end.sort == "unknown" else None)
 
 
 _TOKENS = 1000  # tokens of an answer: of longer ones no probabilities are read
@@ -395,86 +406,6 @@ def _texts(parts: Any) -> str:
     if not isinstance(parts, list):
         return string(parts)
     return "".join(string(part.get("text") if isinstance(part, dict) else part) for part in parts)
-
-
-# Tags that lead a text and hold reasoning, as models are known to write them.
-_TAGS = "think|thinking|thought|thoughts|reasoning|reason|reflection|scratchpad|seed:think|antthinking"
-_OPEN = re.compile(rf"\s*<({_TAGS})>", re.IGNORECASE)
-_CLOSE = re.compile(r"</(?:seed:)?think(?:ing)?>", re.IGNORECASE)  # closes what a template opened
-_CHANNEL = re.compile(r"\s*(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*(\w+)[^<]*<\|message\|>")  # harmony
-_CHANNEL_END = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
-
-
-def split_reasoning(text: str, opens: bool = False) -> tuple[str, str | None, bool, bool]:
-    """Visible text, reasoning, whether a think block is unclosed, whether its opening tag was missing.
-
-    Only a block that leads the text is reasoning. Chat templates may open it themselves, so a closing tag without an
-    opening one ends it too; `opens` says that this model's template does, and that the text was cut.
-    """
-    if _CHANNEL.match(text):
-        return _split_channels(text)
-    thoughts = []
-    while match := _OPEN.match(text):
-        closed = re.compile(rf"</{match[1]}>", re.IGNORECASE).search(text, match.end())
-        thoughts.append(text[match.end() : closed.start() if closed else None].strip())
-        if not closed:
-            return "", _joined(thoughts), True, False
-        text = text[closed.end() :].lstrip()
-    if thoughts:
-        return text, _joined(thoughts), False, False
-    close = _CLOSE.search(text)
-    if close and close[0].replace("/", "").lower() not in text[: close.start()].lower():
-        return text[close.end() :].lstrip(), text[: close.start()].strip() or None, False, True
-    if opens:
-        return "", text.strip() or None, True, True
-    return text, None, False, False
-
-
-def _split_channels(text: str) -> tuple[str, str | None, bool, bool]:
-    """A text in harmony's channels taken apart: what is final is the answer, and every other channel is reasoning."""
-    final: list[str] = []
-    thoughts: list[str] = []
-    while match := _CHANNEL.match(text):
-        end = _CHANNEL_END.search(text, match.end())
-        content = text[match.end() : end.start() if end else None].strip()
-        (final if match[1] == "final" else thoughts).append(content)
-        following = text[end.start() :] if end else ""
-        text = following if _CHANNEL.match(following) else re.sub(r"\A<\|(?:end|return|call)\|>\s*", "", following)
-    answer = "\n\n".join(filter(None, [*final, text.strip()]))
-    return answer, _joined(thoughts), not answer, False
-
-
-def _joined(thoughts: Sequence[str]) -> str | None:
-    return "\n\n".join(filter(None, thoughts)) or None
-
-
-# Elements of HTML and the like that a plain answer may well begin with.
-_MARKUP = re.compile(
-    r"a|abbr|address|answer|article|aside|audio|b|blockquote|body|br|button|canvas|center|cite|code|dd|del|details|div|dl"
-    r"|doctype|dt|em|fieldset|figure|final|font|footer|form|h[1-6]|head|header|hr|html|i|iframe|img|input|ins|kbd|label"
-    r"|legend|li|link|main|mark|meta|nav|ol|option|output|p|path|pre|q|reply|response|result|s|samp|script|section|select"
-    r"|small|source|span|strong|style|sub|summary|sup|svg|table|tbody|td|template|textarea|tfoot|th|thead|time|title|tr|tt"
-    r"|u|ul|user|value|var|video|xml",
-    re.IGNORECASE,
-)
-_LEADS = re.compile(r"\s*<([a-z][\w:-]{1,30})>", re.IGNORECASE)
-
-
-def unknown_tag(text: str, cut: bool = False) -> str | None:
-    """The tag of a block that leads a text and is followed by more, or was cut, and that is no mark-up known here."""
-    lead = _LEADS.match(text)
-    if lead is None or _MARKUP.fullmatch(lead[1]):
-        return None
-    _, close, after = text[lead.end() :].partition(f"</{lead[1]}>")
-    return f"<{lead[1]}>" if after.strip() or (cut and not close) else None
-
-
-def tag_warning(tag: str) -> str:
-    """What to tell of a model whose answer begins with an unknown tag."""
-    return (
-        f"began an answer with {tag}, which maskbench does not know as a mark of reasoning: it counts as part of the "
-        "answer. If it is reasoning, have the server hand that out apart, or turn it off"
-    )
 
 
 def is_visible(text: str) -> bool:

@@ -13,7 +13,9 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import Interrupted, ModelError, UsageError
-from maskbench.models.chat.wire import is_visible, split_reasoning, tag_warning, unknown_tag
+from maskbench.models.chat.control_marks import before_mark, control_mark
+from maskbench.models.chat.reasoning import Split, split_reasoning, tag_warning, unknown_tag
+from maskbench.models.chat.wire import is_visible
 from maskbench.models.hf.batches import Engine, NoRoom, Steering, free
 from maskbench.models.hf.decoding import Sample
 from maskbench.models.hf.forms import Forms, Grammar, Unheld
@@ -212,7 +214,7 @@ class HfModel:
         As the client does with endpoints, only that nothing is asked again: the answer goes on where it stands.
         """
         engine = self._opened()
-        text, reasoning, _ = _read(engine.loaded, sample)
+        text, reasoning, _, _ = _read(engine.loaded, sample)
         full = self._sampling.max_tokens
         if reasoning is not None or not is_visible(text):
             full += self._sampling.reasoning_tokens
@@ -228,18 +230,20 @@ class HfModel:
 
     def _reply(self, loaded: Loaded, sample: Sample, *, schema: bool) -> Reply | Failure:
         """A finished sample as a reply or a failure."""
-        text, reasoning, unclosed = _read(loaded, sample)
+        text, reasoning, unclosed, opened = _read(loaded, sample)
         cut = not sample.tokens or sample.tokens[-1] not in loaded.ends
         if (failure := self._trouble(sample, text, cut=cut, unclosed=unclosed)) is not None:
             return failure
-        if tag := unknown_tag(text, cut):
+        mark = control_mark(text)
+        if tag := unknown_tag(text, cut) or (mark and mark[0]):
             self._warned.setdefault("tag", f"{self.name} {tag_warning(tag)}.")
         thought = len(loaded.tokenizer.encode(reasoning, add_special_tokens=False)) if reasoning else None
         sent = {"temperature": sample.temperature, "max_tokens": sample.limit, "seed": sample.seed, "top_p": 1.0}
         wanted = {"schema": sample.grammar is not None} if schema else {}
+        as_it_came = opened and self._stage == "subject"  # the run decides what the closing mark is
         return Reply(
-            text,
-            reasoning,
+            loaded.chat.text(sample.tokens) if as_it_came else text,
+            None if as_it_came else reasoning,
             truncated=cut,
             usage=Usage(len(sample.prompt), len(sample.tokens), thought),
             model=loaded.name,
@@ -256,18 +260,17 @@ class HfModel:
             return Failure(self._stage, "raised", f"{self.name}: {detail}.")
         if unclosed or (cut and not is_visible(text)):
             return Failure(self._stage, "unclosed_reasoning", f"the answer was still only reasoning at {tokens} tokens")
-        if not is_visible(text):
+        if not is_visible(before_mark(text)):
             return Failure(self._stage, "empty", f"the answer was empty after {tokens} tokens")
         if cut and self._on_truncation != "judge":
             return Failure(self._stage, "truncated", f"the answer was cut off at {tokens} tokens")
         return None
 
 
-def _read(loaded: Loaded, sample: Sample) -> tuple[str, str | None, bool]:
-    """Visible text, reasoning, and whether a think block is unclosed; the template may have opened it."""
+def _read(loaded: Loaded, sample: Sample) -> Split:
+    """Visible text and reasoning of a sample; the template may have opened a think block."""
     answer = loaded.chat.text(sample.tokens)
-    text, reasoning, unclosed, _ = split_reasoning(f"<think>{answer}" if loaded.chat.opens else answer)
-    return text, reasoning, unclosed
+    return split_reasoning(f"<think>{answer}" if loaded.chat.opens else answer)
 
 
 def _tokens(loaded: Loaded, sample: Sample, text: str) -> tuple[Token, ...]:
