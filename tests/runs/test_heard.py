@@ -1,5 +1,6 @@
 """What a judge hears of replies with marks of chat templates, and what is kept of them."""
 
+import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -145,3 +146,20 @@ def test_a_set_that_others_have_judged_stays_as_they_were_shown_it(tmp_path: Pat
         assert len(store.samples(scenario()).judgements("default")) > 0
         (note,) = store.marks.notes()
         assert "They are read whole, as they were when their verdicts were given." in note
+
+
+@pytest.mark.parametrize(("by_sessions", "opens", "verdicts"), [(True, True, 0), (False, False, 6)])
+def test_a_run_of_before_is_read_as_it_was(tmp_path: Path, by_sessions: bool, opens: bool, verdicts: int) -> None:
+    """Its sessions had parted the text, so what goes on with it does; where others judged it, it stays whole.
+
+    Verdicts on what stands behind a control mark are asked for anew where somebody can be asked.
+    """
+    let_flow(tmp_path / "db", [scenario()], lambda ask, run: RUNS_ON)
+    with closing(sqlite3.connect(tmp_path / "db")) as db, db:
+        db.execute("DELETE FROM facts WHERE name = ?", (MARKS,))
+        db.execute("UPDATE replies SET session = ?", (1 if by_sessions else None,))
+    with closing(Store(tmp_path / "db")) as store:
+        assert len(store.samples(scenario()).judgements("default")) == 6  # to read it changes nothing
+    with closing(Store(tmp_path / "db", write=True)) as store:
+        assert (store.marks.opens, store.marks.stays) == (opens, True)
+        assert len(store.samples(scenario()).judgements("default")) == verdicts
