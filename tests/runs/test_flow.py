@@ -589,7 +589,7 @@ def test_texts_that_no_file_can_hold(tmp_path: Path) -> None:
     reply, failure = items[0, 1].reply, items[1, 1].reply
     assert isinstance(reply, Reply)
     assert isinstance(failure, Failure)
-    kept = "caf\u00e9 ? \x00 \U0001f600"
+    kept = "caf\u00e9 \ufffd \x00 \U0001f600"
     assert {reply.text, reply.reasoning, reply.model, reply.fingerprint, failure.detail} == {kept}
     assert isinstance(items[0, 1].judgement, Judgement)
 
