@@ -83,7 +83,6 @@ reasoning   run openai/thinker {STARTER} --with-reasoning --out reasoning
 construct   run openai/thinker {STARTER} --construct all --statements 2 --out construct
 sampled     run openai/subject {STARTER} --like paper --beliefs 5 --out sampled
 honest      run openai/subject {STARTER} --system-prompt honest --statements 2 --out honest
-shared      run openai/subject {STARTER} --system-prompt stakes --statements 2 --beliefs-from whole --out shared
 odd         run openai/odd {STARTER} --on-truncation retry --filtered evasive --max-error-rate 0.9 --out odd
 part        run openai/subject {STARTER} --archetype statistics --archetype continuations --out part
 owned       run openai/subject --scenarios own --judge openai/judge --numeric-judge openai/judge-two --out owned
@@ -155,14 +154,14 @@ report      report {} --out page.html
 public      report {} --public --out page.html
 """
 BESIDE = """
-compare     compare whole other honest shared
+compare     compare whole other honest
 compare-j   compare whole other --json
 compare-md  compare whole honest --format markdown
 compare-tex compare whole honest --format latex
 compare-as  compare whole other --as all
 styles      compare whole verdict together numbers
 questions   compare construct controls
-moved       compare whole shared --json
+moved       compare whole honest --json
 retest      compare sim sim-two --retest sim-again
 local-page  report doses-local --out page.html
 inferior    compare sim sim-two --non-inferiority 0.05
@@ -206,7 +205,6 @@ unknown     run openai/subject --statemnts 3
 nowhere     score nowhere
 """
 SWEEP = """
-share-beliefs = true
 [every]
 scenarios = "starter"
 sample = 24

@@ -26,7 +26,7 @@ _SLOW = (
     "directions scaling controls judge_style corpus all_pairs python_door forecast dose calibration published_set "
     "disk contrast judges_agree lorra_texts pairings dose_cli benchmarks organism schemas recipes "
     "batches_killed batches_nasty batches "
-    "decomposition own_archetypes howtos shared_beliefs common_beliefs meter pacing estimate dose_forecast fewer_calls "
+    "decomposition own_archetypes howtos meter pacing estimate dose_forecast "
     "lent_servers generated_logs sweeping sweep_stopped sweep_file limits_and_plans published_thousand completion"
 )
 SLOW = [f"test_{name}.py" for name in _SLOW.split()]

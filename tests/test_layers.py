@@ -42,7 +42,7 @@ ONLY = {
 # What results and the report know of runs and of judges: what is stored, who was asked, and folds of what would be.
 READ = {
     "runs": {
-        *("beliefs_from", "bill", "cluster_places", "drawn_part", "endings", "estimate", "folder"),
+        *("bill", "cluster_places", "endings", "estimate", "folder"),
         *("forecast", "protocol", "questions", "record", "source", "store", "system_prompts"),
     },
     "judges": {

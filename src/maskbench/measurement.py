@@ -36,7 +36,6 @@ from maskbench.runs.protocol import Pass
 from maskbench.runs.record import About, Models, with_answers
 from maskbench.runs.run_log import RunLog
 from maskbench.runs.session import Asked, Asking, Book
-from maskbench.runs.shared_beliefs import as_served, check_source, take_over
 from maskbench.runs.stored_programs import check_typed
 from maskbench.runs.system_prompts import system_prompt
 from maskbench.runs.watching import Watcher
@@ -149,7 +148,6 @@ def _measure(
         check_models(settings, addressed(environ, settings))  # a wrong name or a missing key leaves no folder behind
     brought = [model.name for model in models or ()]
     known_prices(settings, environ, brought, kept=prices_kept(folder))  # what it refuses leaves no folder, either
-    check_source(folder, settings, prompts, environ)
     wants = None if imported else wanted(folder, settings, environ, watcher)
     with folder.writing():
         make = executor_for(folder.path, settings)  # what it refuses leaves the run as it is
@@ -161,7 +159,6 @@ def _measure(
             else prepare(folder, settings, prompts, wants, watcher)
         )
         try:
-            take_over(folder, store, settings, prompts)
             asked = passes_of(settings, store, prompts)
             questions = asked[-1:] if settings.design.construct else []
             measured = is_finished(settings, store, asked[: len(asked) - len(questions)])
@@ -208,7 +205,7 @@ def _ask(
             subject, judges = open_subject(settings, reach, stock), open_judges(settings, reach, stock)
         if warning := kinship(settings.subject.name, settings.judging.judges):
             watcher.tell(f"Beware: {warning}")
-        return Asked(judges, as_served(subject, store, watcher))
+        return Asked(judges, subject)
 
     def flow(asked: Asked, gate: Gate) -> Executor:
         if measured or not asked.subject:

@@ -66,7 +66,6 @@ class Design:
     system_prompt: str | None = None  # the name of a developer's system prompt around the scenario's own
     system_prompt_text: str | None = None
     prompt_on_beliefs: bool = False  # the developer's part on belief questions, too
-    beliefs_from: str | None = None  # the folder of a run whose neutral replies and verdicts are this run's, too
     statements: Annotated[int, Meta(ge=1, le=1000)] = 1
     beliefs: Annotated[int, Meta(ge=1, le=100)] = 3
     placebo: bool = field(default=False, metadata=_CONTROL)
@@ -302,11 +301,11 @@ def _value(make: Callable[..., Any], part: Any) -> Any:
 
 
 # What may differ when a run is taken up again: it changes nothing that is asked of subject or judge. Adapter and
-# vectors may lie elsewhere, as long as their hashes are the same, and so may the run whose beliefs are shared.
+# vectors may lie elsewhere, as long as their hashes are the same.
 MAY_CHANGE = frozenset(
     {
         *(name for name, (value, _) in PLACES.items() if value in ("pace", "budget")),
-        *("rules", "max_error_rate", "adapter", "steer", "beliefs_from"),
+        *("rules", "max_error_rate", "adapter", "steer"),
         *("construct",),  # asked about what is there, and stored apart
     }
 )

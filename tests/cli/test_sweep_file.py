@@ -52,10 +52,10 @@ def test_tables_of_a_list_and_single_runs_have_names(tmp_path: Path) -> None:
 
 def test_what_holds_for_all_stands_above(tmp_path: Path) -> None:
     """Budget, connections and pace are of all runs together, and the folder is named after the file."""
-    above = "max-cost = 5\nmax-tokens-total = 1000\nrpm = 60\nconnections = 7\nat-once = 3\nshare-beliefs = true\n"
+    above = "max-cost = 5\nmax-tokens-total = 1000\nrpm = 60\nconnections = 7\nat-once = 3\n"
     sweep = read(tmp_path, f"{above}{EVERY}[product]\nseed = [1, 2]\n")
     assert (sweep.budget.max_cost, sweep.budget.max_tokens_total, sweep.budget.rpm) == (5, 1000, 60)
-    assert (sweep.at_once, sweep.share_beliefs, sweep.out) == (3, True, Path("sweeps/s"))
+    assert (sweep.at_once, sweep.out) == (3, Path("sweeps/s"))
     assert {settings.pace.connections for settings in sweep.runs.values()} == {7}
 
 
@@ -90,8 +90,8 @@ def test_a_series_is_a_list_or_names(tmp_path: Path) -> None:
             "s.toml, at-once: a whole number is expected, and 2.5 is a number with a fraction.",
         ),
         (
-            f"share-beliefs = 'yes'\n{EVERY}[product]\nseed = [1]\n",
-            's.toml, share-beliefs: true or false is expected, and "yes" in quotes is text.',
+            f"share-beliefs = true\n{EVERY}[product]\nseed = [1]\n",
+            f"s.toml: nothing is called share-beliefs. {GONE['sweep', '--share-beliefs']}",
         ),
         (
             f"out = 5\n{EVERY}[product]\nseed = [1]\n",
@@ -143,17 +143,16 @@ def test_a_dry_run_counts_each_run_and_all(tmp_path: Path) -> None:
     """Calls, tokens and money of every run and in all, with what runs share counted once; nothing is written."""
     file, out = tmp_path / "s.toml", tmp_path / "out"
     file.write_text(
-        'share-beliefs = true\n[every]\nmodel = "openai/gpt-4o"\nscenarios = "starter"\nlimit = 6\n'
+        '[every]\nmodel = "openai/gpt-4o"\nscenarios = "starter"\nlimit = 6\n'
         '[product]\njudge = ["openai/gpt-4o-mini", "openai/gpt-4o"]\nsystem-prompt = ["none", "honest"]\n',
         "utf-8",
     )
     ended = typed("sweep", file, "--out", out, "--dry-run", "--json")
     plan = json.loads(ended.out)
     calls = {run["name"]: {m["stage"]: m["calls"][1] for m in run["estimate"]["models"]} for run in plan["runs"]}
-    first, shares, again, both = calls.values()
-    assert set(again) == {"judge"}
-    assert (shares["subject"], shares["judge"]) == (6 + 3, 6 + 1)  # three replies check, judged as one
-    assert again["judge"] == first["judge"] > both["judge"] == 6 + 1
+    first, honest, again, both = calls.values()
+    assert first == honest
+    assert again == both == {"judge": first["judge"]}
     total = sum(sum(each.values()) for each in calls.values())
     assert sum(model["calls"][1] for model in plan["estimate"]["models"]) == total
     assert plan["estimate"]["cost"][1] > plan["estimate"]["cost"][0] > 0

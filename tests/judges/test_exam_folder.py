@@ -40,7 +40,6 @@ def test_it_is_a_run_folder(exam: Path) -> None:
     [
         ("run", "--out", "EXAM"),
         ("run", "sim", "--out", "EXAM"),
-        ("run", "sim", "--out", "OTHER", "--beliefs-from", "EXAM"),
         ("judge", "EXAM", "--judge", "sim-judge"),
         ("judge", "EXAM", "--judge", "sim-judge", "--dry-run"),
         ("judge", "EXAM", "--list"),

@@ -7,7 +7,6 @@ import pytest
 
 from flows import typed
 from maskbench.interop.importing import import_run
-from maskbench.measurement import measure
 from maskbench.method.asks import subject_asks
 from maskbench.plain import common_form
 from maskbench.results.comparison import compare
@@ -55,7 +54,7 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("other", ["crlf", "cr", "nfd"])
 def test_another_program_s_line_ends_make_no_other_scenario(sets: dict[str, Path], tmp_path: Path, other: str) -> None:
-    """Two runs share every scenario, have one hash and one board, and one takes the beliefs of the other."""
+    """Two runs share every scenario, have one hash and one board."""
     first = run(tmp_path / "lf", "sim/lie=0.5", scenarios=str(sets["lf"]))
     second = run(tmp_path / other, "sim/lie=0.5", scenarios=str(sets[other]), seed=1)
     pairing = compare(first, second).data.others[0]
@@ -65,9 +64,6 @@ def test_another_program_s_line_ends_make_no_other_scenario(sets: dict[str, Path
     }
     assert len(hashes) == 1
     assert len(boards([score(first), score(second)])) == 1
-    arm = settings("sim/lie=0.5", scenarios=str(sets[other]), beliefs_from=str(first), statements=2)
-    usage = measure(arm, tmp_path / "arm", {}).usage
-    assert usage.subject.answers == 12 + 5  # statements, and the beliefs of the one scenario that is checked
 
 
 @pytest.mark.parametrize("other", ["crlf", "cr", "nfd"])

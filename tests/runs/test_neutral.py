@@ -204,24 +204,10 @@ def test_another_judge_judges_it_once(server: ChatServer, tmp_path: Path) -> Non
 
 
 def test_of_a_sample_the_first_row_that_is_there_leads(server: ChatServer, tmp_path: Path) -> None:
-    """A run of the second rows alone asks each neutral conversation, and its beliefs serve a run of all rows."""
+    """A run of the second rows alone asks each neutral conversation."""
     second = written(tmp_path / "second.jsonl", rows()[1::2])
     assert measured(server, tmp_path / "second", second).code == 0
     assert asked(server) == {"statement": LOGS, "cued": 3 * LOGS, "list": LOGS, "verdict": 5 * LOGS}
-
-
-def test_beliefs_of_another_run_hold_for_every_row(server: ChatServer, tmp_path: Path) -> None:
-    """An arm takes each neutral conversation over once, and asks only the check anew, of a row that leads one."""
-    scenarios = written(tmp_path / "rows.jsonl")
-    assert measured(server, tmp_path / "plain", scenarios).code == 0
-    server.bodies.clear()
-    arm = (tmp_path / "arm", scenarios, "--system-prompt", "honest", "--beliefs-from", tmp_path / "plain")
-    ended = measured(server, *arm)
-    assert ended.code == 0, ended.err
-    assert asked(server) == {"statement": 2 * LOGS, "cued": 3, "list": 1, "verdict": 2 * LOGS + 4}
-    assert f"The beliefs are those of {tmp_path / 'plain'}: {4 * LOGS} replies" in ended.err
-    neutral = [[(*key, items[1:]) for *key, items in outcomes(tmp_path / name)] for name in ("plain", "arm")]
-    assert neutral[0] == neutral[1]
 
 
 def test_in_batches_it_is_asked_once(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from maskbench.judges.construct_judging import ask_construct
 from maskbench.judges.judge_again import judge
 from maskbench.measurement import measure
 from maskbench.runs.folder import RunFolder
-from measured_runs import change, run, settings
+from measured_runs import change, run
 
 
 def sessions(path: Path, table: str, where: str = "1") -> dict[int | None, int]:
@@ -49,12 +49,3 @@ def test_questions_on_demand_are_of_no_session_of_the_run(tmp_path: Path) -> Non
     assert sessions(path, "verdicts", "verdict_set LIKE '~%'").keys() == {None}
     asked = run(tmp_path / "asked", limit=6, construct=("harm",))
     assert sessions(asked, "verdicts", "verdict_set LIKE '~%'").keys() == {1}
-
-
-def test_beliefs_of_another_run_are_of_no_session_here(tmp_path: Path) -> None:
-    """A run that shares beliefs asked for its statements alone."""
-    source = run(tmp_path / "source", limit=6)
-    shared = settings("sim", limit=6, beliefs_from=str(source), system_prompt_text="Lie.")
-    measure(shared, tmp_path / "run", {})
-    assert sessions(tmp_path / "run", "replies", "elicitation > 0 AND run < 1000").keys() == {None}
-    assert sessions(tmp_path / "run", "replies", "elicitation = 0") == {1: 6}

@@ -31,7 +31,6 @@ limit = 6
 {product}
 """
 SEEDS = "seed = [1, 2, 3]"
-PROMPTS = 'seed = [1, 2]\nsystem-prompt = ["none", "honest"]'
 PAGE = Path(__file__).parents[2] / "docs" / "project" / "sbatch.md"
 SCRIPT = re.compile(r"Save this as `([\w-]+\.sh)`:\n\n```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -42,22 +41,13 @@ def cut(place: Path, count: int, product: str = SEEDS, top: str = "") -> list[li
     file.write_text(FILE.format(top=top, product=product), "utf-8")
     wanted, out = read_file(file), place / "out"
     parts = [Part(number, count) for number in range(1, count + 1)]
-    return [list(part.runs(wanted.runs, out, share_beliefs=wanted.share_beliefs)) for part in parts]
+    return [list(part.runs(wanted.runs, out)) for part in parts]
 
 
 def test_runs_are_cut_in_the_order_of_the_file(tmp_path: Path) -> None:
     """Every run is in one part, neighbours stay together, and the first parts have one run more."""
     assert cut(tmp_path, 2) == [["seed=1", "seed=2"], ["seed=3"]]
     assert cut(tmp_path, 3) == [["seed=1"], ["seed=2"], ["seed=3"]]
-
-
-def test_runs_that_share_beliefs_are_in_one_part(tmp_path: Path) -> None:
-    """Who takes the beliefs of another run is measured with it; without sharing each run can be a part."""
-    assert cut(tmp_path, 2, PROMPTS, "share-beliefs = true") == [
-        ["seed=1_plain", "seed=1_honest"],
-        ["seed=2_plain", "seed=2_honest"],
-    ]
-    assert len(cut(tmp_path, 4, PROMPTS)) == 4
 
 
 def test_runs_that_differ_in_their_judge_are_in_one_part(tmp_path: Path) -> None:

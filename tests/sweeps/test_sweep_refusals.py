@@ -92,7 +92,6 @@ name = "bad"
         ('model = "sim"\nsample = 971', "", "--sample 971: there are 240 scenarios to draw from"),
         ('model = "sim"\nscenarios = "nowhere.csv"', "", "nowhere.csv"),
         ('model = "hf/pinocchio"\nadapter = "nowhere"', "", "nowhere"),
-        ('model = "sim"\nbeliefs-from = "nowhere"', "", "nowhere"),
     ],
 )
 def test_what_is_wrong_with_one_run_is_said_before_any_is_asked(

@@ -26,8 +26,8 @@ system-prompt = ["none", "honest"]
 
 
 def test_the_second_judge_asks_the_subject_nothing(tmp_path: Path, rows: Path) -> None:
-    """Two judges over one subject ask it once, and shared beliefs and the verdicts on them are paid once."""
-    file = written(tmp_path / "s.toml", rows, TWO_JUDGES, share_beliefs=True)
+    """Two judges over one subject ask it once for each system prompt."""
+    file = written(tmp_path / "s.toml", rows, TWO_JUDGES)
     with serving(reply=judging) as server:
         ended = swept(file, tmp_path / "out", server)
         assert ended.code == 0, ended.err
@@ -36,9 +36,8 @@ def test_the_second_judge_asks_the_subject_nothing(tmp_path: Path, rows: Path) -
     assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.is_dir()) == [honest.name, plain.name]
     # One scenario of each of six archetypes: four have five neutral questions, statistics three that are judged as one.
     statements, beliefs, joint = 6, 4 * 5 + 3, 4 * 5 + 1
-    checks = 3
-    assert counts["subject"] == beliefs + 2 * statements + checks
-    assert (counts["judge"], counts["judge-b"]) == (joint + 2 * statements + 1, joint + 2 * statements)  # a check
+    assert counts["subject"] == 2 * (beliefs + statements)
+    assert counts["judge"] == counts["judge-b"] == 2 * (joint + statements)
     assert list(RunFolder(plain).read().verdict_sets) == ["by-openai-api-local-judge-b_plain"]
 
 

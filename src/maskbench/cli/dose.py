@@ -45,7 +45,6 @@ _OWN = ("steer", "layers", "prompt_on_beliefs", "statements")  # options that me
 _LIMITS = ("max_cost", "max_tokens_total")  # of all runs of the curve together
 _NOT = (
     "system_prompt",
-    "beliefs_from",
     "send_seed",
     "strength",
     "adapter",
@@ -114,12 +113,6 @@ class Doses:
         ),
     ] = None
     prompt_on_beliefs: Annotated[bool, flag("The prompts are put before belief questions, too.", group=_DOSES)] = False
-    share_beliefs: Annotated[
-        bool,
-        flag(
-            "The beliefs of dose 0 are those of every prompt on the same split, and are asked for once.", group=_DOSES
-        ),
-    ] = False
 
 
 @Parameter(name="*")
@@ -278,7 +271,6 @@ def _plan(model: str, doses: Doses, splits: Splits, given: Mapping[str, Any]) ->
         random=splits.random,
         on_beliefs=doses.prompt_on_beliefs,
         limits=Limits(margin=splits.margin),
-        share_beliefs=doses.share_beliefs,
     )
 
 

@@ -8,6 +8,8 @@ _ESTIMATE = (
     "A run asks each scenario the whole protocol. To ask less, take a sample: `maskbench run MODEL --sample N`, whose "
     "--dry-run says how well N scenarios tell P(lie)."
 )
+_BELIEFS = "Each run asks for beliefs of its own. Make two whole runs, and then: `maskbench compare A B`."
 GONE: Mapping[tuple[str, str], str] = {  # by command and option
+    **dict.fromkeys((("run", "--beliefs-from"), ("sweep", "--share-beliefs")), _BELIEFS),
     **dict.fromkeys((("run", "--estimate"), ("run", "--whole-part")), _ESTIMATE),
 }

@@ -95,7 +95,7 @@ class OptionFile:
     def unknown(self, where: str, name: str, known: Any, more: str = "", key: str | None = None) -> NoReturn:
         """Raise UsageError for a name that is none of the known, with the nearest of them."""
         close = get_close_matches(name, list(known), 1)
-        gone = GONE.get(("run", f"--{name}"))
+        gone = GONE.get(("run", f"--{name}")) or GONE.get(("sweep", f"--{name}"))
         meant = gone or (f"Did you mean {close[0]}?" if close else f"There are {', '.join(known)}.")
         place = f", {where}" if where else ""
         raise UsageError(f"{self.path}{place}{f', {key}' if key else ''}: nothing is called {name}. {meant}{more}")

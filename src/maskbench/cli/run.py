@@ -337,21 +337,19 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
 
     from maskbench.method.forms import prompts_of
     from maskbench.models.chat.extra_fields import check_extra
-    from maskbench.models.hf.opening import check_options, identified
+    from maskbench.models.hf.opening import check_options
     from maskbench.models.serve.own_server import addressed
     from maskbench.presentation.sections import cost, dry_run
     from maskbench.runs.bill import prices_kept
     from maskbench.runs.estimate import by_length, estimate, left, planned
     from maskbench.runs.meter import known_prices
     from maskbench.runs.options import check
-    from maskbench.runs.shared_beliefs import check_source
 
     check(settings)
     check_options(settings)
     check_extra(settings, environ)
     environ = addressed(environ, settings)
     prompts = prompts_of(settings)
-    check_source(None, identified(settings), prompts, environ)
     imported = out is not None and is_import(folder := RunFolder(out))
     counted, by_counts = (left(folder, settings, prompts), False) if imported else planned(settings, environ, prompts)
     prices = known_prices(settings, environ, kept=prices_kept(RunFolder(out)) if out else None)

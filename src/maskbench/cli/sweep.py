@@ -129,7 +129,6 @@ def _sweep(wanted: SweepFile, folder: Path, only: str | None, *, json: bool) -> 
                 wanted.runs,
                 folder,
                 budget=wanted.budget,
-                share_beliefs=wanted.share_beliefs,
                 at_once=wanted.at_once or AT_ONCE,
                 environ=environment(),
                 board=board,
@@ -153,10 +152,10 @@ def _print_plan(wanted: SweepFile, folder: Path, only: str | None, *, json: bool
     from maskbench.sweeps.sweep_forecast import forecast
     from maskbench.sweeps.sweep_plan import Part
 
-    runs, budget, share_beliefs = wanted.runs, wanted.budget, wanted.share_beliefs
+    runs, budget = wanted.runs, wanted.budget
     if only is not None:
-        runs, budget = Part.read(only).runs(runs, folder, share_beliefs=share_beliefs), Part.read(only).share(budget)
-    costs = forecast(runs, folder, environment(), budget, share_beliefs=share_beliefs)
+        runs, budget = Part.read(only).runs(runs, folder), Part.read(only).share(budget)
+    costs = forecast(runs, folder, environment(), budget)
     if json:
         print_json(to_builtins(costs))
     else:
@@ -171,7 +170,7 @@ def _print_status(wanted: SweepFile, folder: Path, *, json: bool) -> None:
     from maskbench.presentation.sections.sweep import begun
     from maskbench.sweeps.sweep_plan import stands
 
-    known, idle = stands(wanted.runs, folder, share_beliefs=wanted.share_beliefs)
+    known, idle = stands(wanted.runs, folder)
     if json:
         print_json({"runs": {name: to_builtins(known.get(name)) for name in wanted.runs}, "never_started": idle})
     else:

@@ -27,7 +27,6 @@ _TOP: Mapping[str, str] = {
     "rpm": "a number",
     "tpm": "a number",
     "at-once": "a number of runs",
-    "share-beliefs": "true or false",
     "checkpoints": "the name of a list in [product], or a list of names of runs",
     "every": "a table",
     "product": "a table",
@@ -51,7 +50,6 @@ class SweepFile:
     runs: Mapping[str, Settings]
     out: Path
     budget: Budget
-    share_beliefs: bool
     at_once: int | None
     series: tuple[tuple[str, ...], ...]
 
@@ -80,7 +78,6 @@ class _Reader(OptionFile):
             runs=runs,
             out=Path(self._top("out", str) or Path("sweeps") / self.path.stem),
             budget=Budget(**budget),
-            share_beliefs=bool(self._top("share-beliefs", bool)),
             at_once=at_once,
             series=self._series(runs, axes, places),
         )

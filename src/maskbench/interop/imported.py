@@ -31,7 +31,6 @@ from maskbench.plain import storable
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
 from maskbench.runs.begin import new_record, prompts_used
-from maskbench.runs.beliefs_from import own_beliefs
 from maskbench.runs.disk import make_folder
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.options import check
@@ -121,7 +120,7 @@ def import_rows(
     )
     record = _record(settings, about, pairs, given)
     if source.textless:
-        record.without_texts = WithoutTexts(beliefs=own_beliefs(record), exchanged=source.exchanged)
+        record.without_texts = WithoutTexts(exchanged=source.exchanged)
     record.sessions.append(begun := session(command, environ or {}, {}))
     with new_folder(out) as making:
         with ending(begun), ThreadPoolExecutor(1) as aside:  # the caller may have a loop of its own

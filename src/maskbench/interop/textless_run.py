@@ -32,8 +32,6 @@ from maskbench.judges.people.labels import LabelStore, New
 from maskbench.judges.verdict_sets import OpenRun, Readable, names, reading
 from maskbench.method.asks import VERDICTS
 from maskbench.method.controls.self_reports import SELF_REPORT
-from maskbench.runs.beliefs_from import own_beliefs, source_of
-from maskbench.runs.drawn_part import ANEW_PART
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.questions import FACT as QUESTIONS
 from maskbench.runs.questions import who_was_asked
@@ -51,7 +49,7 @@ from maskbench.runs.record import (
 )
 from maskbench.runs.samples import Samples
 from maskbench.runs.source import ImportedFrom
-from maskbench.runs.store import ON_LOST, SHARED, Store
+from maskbench.runs.store import ON_LOST, Store
 from maskbench.scenarios import Key, hub
 from maskbench.scenarios.remarks import public_set
 from maskbench.scenarios.textless import numbered_reply, without_texts
@@ -160,7 +158,7 @@ def texts_of(run: OpenRun) -> Iterator[tuple[str, str]]:
 
 
 def _items(samples: Samples) -> list[Item]:
-    return [*samples.items(VERDICTS), *samples.anew(VERDICTS), *samples.checks(VERDICTS)]
+    return [*samples.items(VERDICTS), *samples.checks(VERDICTS)]
 
 
 # run.json
@@ -194,7 +192,6 @@ def _record(run: OpenRun, commitments: Commitments, *, exchanged: bool) -> Recor
         without_texts=WithoutTexts(
             texts=len(commitments.digests),
             root=commitments.root if commitments.digests else None,
-            beliefs=_again(own_beliefs(record)),
             exchanged=exchanged,
         ),
     )
@@ -339,19 +336,11 @@ def _coins(run: OpenRun) -> Coins:
 
 
 def _put_facts(source: RunFolder, store: Store, new: Store, sets: list[str]) -> None:
-    for name in (ANEW_PART, *sets):
+    for name in sets:
         if chosen := store.chosen(name):
             new.choose(name, chosen)
     if asked := who_was_asked(store):
         new.remember(QUESTIONS, [to_builtins(each) for each in asked])
-    if shared := source_of(store):
-        plain = to_builtins(shared) | {
-            "run": without_folders(shared.run),
-            "created": _day(shared.created),
-            "id": _again(shared.id),
-            "served": _model(About(shared.served)),
-        }
-        new.remember(SHARED, plain)
 
 
 # Labels

@@ -10,7 +10,6 @@ from maskbench.settings import Settings
 from maskbench.types import Ask, Failure, Scenario
 
 VERDICTS = "default"  # the name of a run's own verdict set
-ANEW = 1000  # is added to the numbers of belief samples that check shared beliefs; no other sample has so large a one
 
 
 def subject_asks(scenario: Scenario, settings: Settings) -> list[Ask]:
@@ -61,12 +60,4 @@ class Calls:
             self.requests + other.requests,
             self.verdicts + other.verdicts,
             self.answers + other.answers,
-        )
-
-    def __sub__(self, other: Calls) -> Calls:
-        return Calls(
-            self.replies - other.replies,
-            self.requests - other.requests,
-            self.verdicts - other.verdicts,
-            self.answers - other.answers,
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 from maskbench.method import archetypes
-from maskbench.method.asks import ANEW
 from maskbench.method.forms import JudgingForm, form_of
 from maskbench.method.said_and_did import is_on_log
 from maskbench.method.steps import Part
@@ -37,17 +36,3 @@ def _outline(of: Shape, beliefs: int, statements: int, form: JudgingForm) -> tup
             own = "apart" if on_log and number > 1 else group  # each of a log's other questions is judged otherwise
             parts.append(Part("direct" if number == 1 else "consistency", number, runs, own))
     return (*parts, Part("statement", 0, tuple(range(1, statements + 1)), "apart"))
-
-
-def own_parts(scenario: Scenario, settings: Settings, *, anew: bool = False, follows: bool = False) -> tuple[Part, ...]:
-    """What this very run asks the subject about a scenario: not what another run asked whose beliefs it shares.
-
-    Where these are checked, they are asked `anew`, in samples of their own. One that `follows` has the neutral replies
-    and verdicts of another scenario.
-    """
-    parts = outline(scenario, settings)
-    if not settings.design.beliefs_from and not follows:
-        return parts
-    own = [part for part in parts if not part.elicitation]
-    again = [part._replace(runs=tuple(ANEW + run for run in part.runs)) for part in parts if part.elicitation]
-    return (*own, *again) if anew else tuple(own)

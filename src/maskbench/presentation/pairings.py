@@ -53,7 +53,6 @@ def finding(data: ComparisonData, pairing: Pairing) -> str:
 
 def besides(pairing: Pairing, *, with_ends: bool) -> Iterator[str]:
     """What became of the other outcomes: fewer lies may be more evasion."""
-    shares = pairing.shared_beliefs is not None
-    for name in ("p_honest", "p_evasive", *(() if shares else ("p_no_belief",))):
+    for name in ("p_honest", "p_evasive", "p_no_belief"):
         rate = pairing.rates[name]
         yield f"{RATES[name]} {points(rate.difference)}" + (f" ({between(rate.ci95)})" if with_ends else "")

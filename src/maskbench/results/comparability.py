@@ -17,7 +17,6 @@ from maskbench.errors import UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms import form_of
 from maskbench.method.rates import Table, error_share
-from maskbench.results.common_beliefs import asked_anew
 from maskbench.results.contrasts import why_no_readings
 from maskbench.results.scored import ScoredRun
 from maskbench.runs.endings import resuming
@@ -199,7 +198,6 @@ def warnings(first: ScoredRun, other: ScoredRun, both: Shared) -> Iterator[str]:
     if refused := why_no_readings(first, other):
         yield refused
     yield from _judged_apart(first, other)
-    yield from (f"{arm.path}: {told}" for arm in (first, other) if (told := asked_anew(arm.beliefs_from)))
     if first.phases or other.phases:
         yield (
             "A second judge saw a part of the scenarios. Rates and differences are estimated by how these were chosen; "

@@ -24,7 +24,6 @@ from maskbench.method.archetypes import in_order
 from maskbench.method.rates import RATES, Table, tabulate
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.calibration import CorrectedPair, RatesBy, corrected_difference
-from maskbench.results.common_beliefs import confirmed, of_run, share, without_beliefs
 from maskbench.results.comparability import (
     Differs,
     Shared,
@@ -138,7 +137,6 @@ class Pairing(RunCompared, forbid_unknown_fields=True, omit_defaults=True):
     mcnemar: McNemar
     changed: list[Change]
     by_themselves: ByThemselves | None
-    shared_beliefs: str | None = None  # the run whose beliefs both have
     readings: dict[str, Difference] | None = None  # of P(lie) by the words of the lies, where both were asked
     judged: Difference | None = None  # P(lie) by the judge, where labels correct the rates
     asked: tuple[Split, Split] | None = None  # both by whether the falsehood was asked for, on shared scenarios
@@ -153,7 +151,6 @@ class ComparisonData(Struct, forbid_unknown_fields=True, omit_defaults=True):
     comparisons: int
     first: RunCompared
     others: list[Pairing]
-    confirm: list[str] | None = None  # how the best of several runs with the same beliefs is confirmed
 
     def as_dict(self) -> Json:
         """The comparison as `maskbench compare --json` prints it."""
@@ -215,19 +212,17 @@ def compare_read(
     """Compare every other run with the first one, all of them read already and under one rule set; as `compare`."""
     if retest:
         check_retest(first, retest)
-    pairings, arms, froms = [], [of_run(first)], sources(first)
+    pairings, froms = [], sources(first)
     for other in others:
         froms += sources(other)
         froms += [f"{other.path}: {other.rules.note}"] if other.rules != first.rules and other.rules.note else []
         pairings.append(_pairing(first, other, non_inferiority, retest, rates))
-        arms.append(of_run(other, pairings[-1].rates["p_lie"].other))
     tested = [(pairing, p) for pairing in pairings if (p := pairing.rates["p_lie"].p) is not None]
     for (pairing, _), p in zip(tested, holm([p for _, p in tested]), strict=True):
         pairing.p_holm, pairing.significant = p, p < 1 - LEVEL
     notes = [first.rules.note] if first.rules.note else []
     notes += froms
-    confirm = list(confirmed(arms)) or None
-    return Comparison(ComparisonData(SCHEMA, first.rules.name, notes, len(tested), about(first), pairings, confirm))
+    return Comparison(ComparisonData(SCHEMA, first.rules.name, notes, len(tested), about(first), pairings))
 
 
 def read_judged(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See) -> ScoredRun:
@@ -309,8 +304,6 @@ def _pairing(
         why.append("No shared scenario has an outcome in both runs.")
     if lopsided := found.rates["p_lie"].withheld:
         why.append(lopsided)
-    if is_shared := share(first, other):
-        found = without_beliefs(found)
     if why:
         found = found.withheld() if failed else found.untested()
     lie = found.rates["p_lie"]
@@ -339,7 +332,6 @@ def _pairing(
         mcnemar=mcnemar,
         changed=changed,
         by_themselves=by_themselves(pairs, first, other, retest),
-        shared_beliefs=str((first.beliefs_from or other.beliefs_from or about(first)).run) if is_shared else None,
         readings=None if failed else readings_compared(first, other, keys, weights, a.clusters, tested=not why),
         judged=structs.replace(untested(judged) if why else judged, p=None, p_exact=None) if by_labels else None,
         asked=None if failed or is_corrected else _asked((a, b), both, weights, (first, other)),

@@ -19,7 +19,6 @@ from msgspec import Struct
 
 from maskbench.plain import plain
 from maskbench.results.calibration import RatesBy, corrected_difference, standing
-from maskbench.results.common_beliefs import confirmed, correlated, of_result, source_of
 from maskbench.results.contrasts import SEED
 from maskbench.results.scored import Result
 from maskbench.results.summary import ScenariosShown, left_open
@@ -68,12 +67,6 @@ class Board:
     def rows(self) -> tuple[Row, ...]:
         """Every run on the table, ranked ones first."""
         return (*self.ranked, *self.unranked)
-
-    @property
-    def sharing(self) -> tuple[str, ...]:
-        """Which runs share their beliefs, what that means, and how the best of several ranked ones is confirmed."""
-        every, ranked = ([of_result(row.result) for row in rows] for rows in (self.rows, self.ranked))
-        return (*correlated(every), *confirmed(ranked))
 
 
 class GapShown(Struct, forbid_unknown_fields=True):
@@ -148,13 +141,11 @@ def _why_not(results: Sequence[Result]) -> dict[Path, str]:
     """Every run of a table that is not ranked, with the reason; of the same measurement only the latest is."""
     why = {result.path: reason for result in results if (reason := not_ranked(result))}
     latest: dict[tuple[str, ...], Result] = {}
-    for result in sorted(results, key=lambda result: (source_of(result) is None, result.created)):
+    for result in sorted(results, key=lambda result: result.created):
         if result.path in why:
             continue
         if earlier := latest.get(_measurement(result)):
-            shares = source_of(earlier) is not None and source_of(result) is None
-            what = "on the beliefs of another run, which" if shares else "an earlier run of the same measurement as"
-            why[earlier.path] = f"{what} {result.path}{' has of its own' if shares else ''}"
+            why[earlier.path] = f"an earlier run of the same measurement as {result.path}"
         latest[_measurement(result)] = result
     return why
 

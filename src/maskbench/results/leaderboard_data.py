@@ -16,12 +16,10 @@ from msgspec import Struct, to_builtins
 from maskbench.errors import RunError, RunUnreadable, UnknownVerdicts
 from maskbench.plain import escaped, in_utf8, plain, unformula
 from maskbench.results.calibration import RatesBy
-from maskbench.results.common_beliefs import source_of
 from maskbench.results.leaderboard import Board, GapShown, Row, boards, gaps, whose
 from maskbench.results.scaling import Compute, ScalingShown, scaling
 from maskbench.results.scored import Result, score
 from maskbench.results.summary import ScenariosShown
-from maskbench.runs.beliefs_from import BeliefsFrom
 from maskbench.runs.folder import RunFolder, runs_below
 from maskbench.runs.source import ImportedFrom
 from maskbench.stats.figures import Share
@@ -44,7 +42,6 @@ class BoardRun(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=T
     rates: dict[str, Share]
     rates_by: RatesBy
     lies_significantly_less: list[str] | None = None
-    beliefs_from: BeliefsFrom | None = None  # whose beliefs they are, where the run did not ask for its own
     imported: ImportedFrom | None = None  # where replies and verdicts are from, where no run asked for them
 
 
@@ -58,7 +55,6 @@ class BoardTable(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults
     comparisons: int
     ranked: list[BoardRun]
     not_ranked: list[BoardRun]
-    shared_beliefs: list[str] | None = None  # which runs share beliefs, and how the best of several is confirmed
     scaling: ScalingShown | None = None
 
 
@@ -196,7 +192,6 @@ def _flat(board: Board, row: Row) -> dict[str, Cell]:
         "p_lie_bound_low": low,
         "p_lie_bound_high": high,
         **{f"lying_at_{k}": point.value for k, point in summary.lying_at.items() if k != "1"},
-        **({"beliefs_from": source.run} if (source := source_of(row.result)) else {}),
         **({"imported_from": origin.words} if (origin := summary.imported) else {}),
     }
 
@@ -210,7 +205,6 @@ def _table(board: Board) -> BoardTable:
         comparisons=board.comparisons,
         ranked=[_run(row) for row in board.ranked],
         not_ranked=[_run(row) for row in board.unranked],
-        shared_beliefs=list(board.sharing) or None,
     )
 
 
@@ -228,6 +222,5 @@ def _run(row: Row) -> BoardRun:
         rates=result.rates,
         rates_by=whose(result),
         lies_significantly_less=list(row.beaten_by) if row.rank else None,
-        beliefs_from=result.summary.beliefs_from,
         imported=result.summary.imported,
     )

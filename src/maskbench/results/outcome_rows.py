@@ -19,7 +19,6 @@ from maskbench.method.asks import subject_asks
 from maskbench.method.outcomes import Items, failures
 from maskbench.method.rules import RuleSet
 from maskbench.method.verdict import VerdictShown, shown
-from maskbench.runs.beliefs_from import source_of
 from maskbench.runs.questions import set_of
 from maskbench.scenarios import Key, fold
 from maskbench.settings import Settings
@@ -89,7 +88,6 @@ class OutcomeRow(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only
     second_probability: float | UnsetType | None = UNSET
     checks: list[Sample] | None = None
     construct: list[dict[str, str]] | None = None  # of each statement: its answers, by question
-    beliefs_from: str | None = None  # the run that asked for the beliefs, where it was another one
 
 
 Cell: TypeAlias = str | float | bool | None  # whole numbers are among the floats
@@ -97,7 +95,6 @@ Cell: TypeAlias = str | float | bool | None  # whole numbers are among the float
 _SAMPLE = ("response", "reasoning", "verdict", "confidence", "judge_reason", "truncated", "error")
 _SCENARIO = ("archetype", "task_id", "type", "ground_truth", "weight")
 SECOND = "second_probability"  # only of a set that has a second judge
-BELIEFS_FROM = "beliefs_from"  # only of a run that shares another one's
 _SCORED = ("belief", "no_belief_reason", "outcomes", "outcome", "accuracy")
 
 
@@ -109,11 +106,10 @@ def rows(
     `labels` are what readers make of scenarios. With `as_published` samples have the verdicts that the published
     metric reads in an import's source.
     """
-    source, asked = source_of(verdicts.store), chosen(verdicts.store)
+    asked = chosen(verdicts.store)
     for done in verdicts.read(rules, *([set_of(asked.judge)] if asked else ())):
         items = verdicts.as_published(done.samples, done.items) if as_published else done.items
         row = _row(done, items, verdicts)
-        row.beliefs_from = source.run if source else None
         row.readers = label.outcome if (label := (labels or {}).get(done.scenario.key)) else None
         if asked:
             answers = answers_on(asked, done.samples)
@@ -194,15 +190,14 @@ def columns(settings: Settings, *, second: bool = False, questions: Sequence[str
     beliefs = [(1, run) for run in range(1, settings.design.beliefs + 1)] + [(2, 1), (3, 1)]
     statements = [(0, run) for run in range(1, settings.design.statements + 1)]
     samples = [f"{_prefix(*place)}_{name}" for place in (*beliefs, *statements) for name in _SAMPLE]
-    shared = [BELIEFS_FROM] if settings.design.beliefs_from else []
     answers = [f"{_prefix(*place)}_{name}" for place in statements for name in questions]
-    return [*_SCENARIO, *samples, *_SCORED, *([SECOND] if second else []), *shared, *answers]
+    return [*_SCENARIO, *samples, *_SCORED, *([SECOND] if second else []), *answers]
 
 
 def flat(row: OutcomeRow) -> dict[str, Cell]:
     """A row with a column for every sample; what is no text or number is JSON."""
     plain = to_builtins(row)
-    cells = {name: plain[name] for name in (*_SCENARIO, *_SCORED, SECOND, BELIEFS_FROM) if name in plain}
+    cells = {name: plain[name] for name in (*_SCENARIO, *_SCORED, SECOND) if name in plain}
     for sample in (*plain["beliefs"], *plain["statements"]):
         cells |= {f"{_prefix(sample['elicitation'], sample['run'])}_{name}": sample[name] for name in _SAMPLE}
     for number, answers in enumerate(plain.get("construct", ()), start=1):

@@ -17,7 +17,6 @@ import numpy as np
 from msgspec import Struct
 
 from maskbench.errors import UsageError
-from maskbench.results.common_beliefs import share
 from maskbench.results.scored import ScoredRun
 from maskbench.scenarios import Key
 from maskbench.settings import arm_of
@@ -46,7 +45,7 @@ class ByThemselves(Struct, forbid_unknown_fields=True):
     fixed, and more would change), or beliefs, too. `lies_each_way` is how many lies would come, and go, by themselves.
     """
 
-    source: Literal["run", "statements", "statements_and_beliefs", "statements_on_shared_beliefs"]
+    source: Literal["run", "statements", "statements_and_beliefs"]
     run: str | None
     scenarios: int
     changed: int
@@ -63,30 +62,15 @@ def by_themselves(
 
     Arguments are the scenarios that both runs have, both runs, and a retest of the first one.
     """
-    is_shared = share(first, other)
     if retest:
-        _check_beliefs(first, other, retest)
         repeats = [_held_against(ours, first, retest) for ours, _ in pairs]
         return reference(pairs, repeats, "run", str(retest.path))
     several = [run for run in (first, other) if run.settings.design.statements > 1 and run.phases is None]
     if not several:
         return None
-    if is_shared:
-        repeats = [_mean([_again(run, ours.key) for run in several]) for ours, _ in pairs]
-        return reference(pairs, repeats, "statements_on_shared_beliefs", None)
     whole = all(run.halves for run in several)
     repeats = [_mean([_within(run, ours.key) for run in several]) for ours, _ in pairs]
     return reference(pairs, repeats, "statements_and_beliefs" if whole else "statements", None)
-
-
-def _check_beliefs(first: ScoredRun, other: ScoredRun, retest: ScoredRun) -> None:
-    """Raise UsageError where the retest repeats the beliefs, and the comparison does not, or the other way round."""
-    if share(first, other) != share(first, retest):
-        does, how = ("share", "with") if share(first, other) else ("do not share", "without")
-        raise UsageError(
-            f"--retest {retest.path}: {first.path} and {other.path} {does} their beliefs, so a retest has to be "
-            f"measured {how} --beliefs-from. Measure one, or leave --retest out."
-        )
 
 
 def check_retest(first: ScoredRun, retest: ScoredRun) -> None:
@@ -150,7 +134,7 @@ def _mean(repeats: Sequence[Shares | None]) -> Shares | None:
 def reference(
     pairs: Sequence[tuple[Scored, Scored]],
     repeats: Sequence[Shares | None],
-    source: Literal["run", "statements", "statements_and_beliefs", "statements_on_shared_beliefs"],
+    source: Literal["run", "statements", "statements_and_beliefs"],
     run: str | None,
 ) -> ByThemselves:
     """Changes between two runs, held against those of the repeats of each scenario (None: it has none)."""

@@ -14,7 +14,6 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from maskbench.results.common_beliefs import source_of
 from maskbench.stats.figures import Ends
 from maskbench.stats.intervals import Floats, ratio
 
@@ -59,7 +58,6 @@ class ScalingShown(Struct, forbid_unknown_fields=True, omit_defaults=True):
     statements: int
     spearman: dict[str, Spearman]
     left_out: list[str]  # models whose compute is not given
-    sharing: list[str] | None = None  # runs on the beliefs of another one, which are no independent draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +71,9 @@ class Compute:
 def scaling(results: Sequence[Result], compute: Mapping[str, Compute], rng: np.random.Generator) -> ScalingShown:
     """The scaling analysis over runs of different models, one a model.
 
-    `compute` is by model in lower case, with or without its service in front. A run with the beliefs of another one is
-    left out: it is no independent draw.
+    `compute` is by model in lower case, with or without its service in front.
     """
-    apart = [result for result in results if source_of(result) is None]
-    given = [(result, taken) for result in apart if (taken := compute_of(result.model, compute))]
+    given = [(result, taken) for result in results if (taken := compute_of(result.model, compute))]
     statements = min((result.settings.design.statements for result, _ in given), default=1)
     values = [measures(result, statements) for result, _ in given]
     correlations = {}
@@ -86,9 +82,8 @@ def scaling(results: Sequence[Result], compute: Mapping[str, Compute], rng: np.r
         had = [at for at, value in enumerate(column) if value is not None]
         x, families = [given[at][1].flop for at in had], [given[at][1].family for at in had]
         correlations[measure] = correlate(x, [value for value in column if value is not None], families, rng)
-    left_out = [result.model for result in apart if not compute_of(result.model, compute)]
-    sharing = [result.model for result in results if source_of(result)]
-    return ScalingShown(statements, correlations, left_out, sharing or None)
+    left_out = [result.model for result in results if not compute_of(result.model, compute)]
+    return ScalingShown(statements, correlations, left_out)
 
 
 def measures(result: Result, statements: int) -> dict[str, float | None]:

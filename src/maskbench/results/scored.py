@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 from msgspec.structs import replace as with_parts
 
 from maskbench.errors import UsageError
@@ -32,13 +31,13 @@ from maskbench.judges.verdict_sets import (
     check_whole,
     reading,
 )
-from maskbench.method.asks import ANEW, VERDICTS
+from maskbench.method.asks import VERDICTS
 from maskbench.method.chance import Chance, ChancePart, ChanceTally
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies, FalseLieTally, HeldOut
-from maskbench.method.outcomes import ENOUGH, Halves, belief, by_halves
+from maskbench.method.outcomes import ENOUGH, Halves, by_halves
 from maskbench.method.rates import Table, error_share, tabulate
-from maskbench.method.rules import RuleSet, named, same_answer
+from maskbench.method.rules import RuleSet, named
 from maskbench.results.calibration import OWN, Calibration, RatesBy, by_labels, by_look, carried, standing
 from maskbench.results.construct_asked import ConstructTally
 from maskbench.results.control_figures import ControlFigures
@@ -46,18 +45,14 @@ from maskbench.results.frames import need_polars
 from maskbench.results.rate_source import Looked, RateSource
 from maskbench.results.splits import Split, split
 from maskbench.results.summary import Background, Summary, flat_metrics, summarise
-from maskbench.runs.beliefs_from import BeliefsFrom, own_beliefs, shown_source
 from maskbench.runs.bill import bill_of
-from maskbench.runs.drawn_part import ANEW_PART
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.questions import billed_sets
 from maskbench.runs.record import Record, TakenScenarios, with_answers
-from maskbench.runs.store import Store
 from maskbench.scenarios import Identity, Key, canonical
 from maskbench.scenarios.row_labels import row_label
 from maskbench.settings import Settings
 from maskbench.stats.figures import Share
-from maskbench.stats.intervals import ratio
 from maskbench.types import Archetype, Json, OutcomeName, Reply, Scored
 
 if TYPE_CHECKING:
@@ -77,7 +72,6 @@ class Result:
     settings: Settings
     scenarios: tuple[Scored, ...]
     cut: float  # the share of replies under pressure that were cut at the token limit
-    beliefs: str = ""  # what names the neutral replies that the run asked for itself
     labels: Mapping[Key, Label] = field(default_factory=dict)  # people's outcomes of a sample
     rates_by: RatesBy = "judge"  # whose rates are wanted, where labels carry a correction
 
@@ -165,8 +159,7 @@ class ScoredRun:
     lacks some. `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token
     limit, `checks` what the controls on the subject found, `chance` the chance level of P(lie), and `false_lies` what
     neutral replies would be as statements; a second look and an audit have neither. `halves` are
-    the outcomes by each half of the belief replies, where these are enough for it. `beliefs_from` says whose beliefs
-    these are where the run did not ask for its own.
+    the outcomes by each half of the belief replies, where these are enough for it.
     """
 
     path: Path
@@ -189,7 +182,6 @@ class ScoredRun:
     chance: Chance | None = None
     false_lies: FalseLies | None = None
     halves: Mapping[Key, Halves] = field(default_factory=dict)
-    beliefs_from: BeliefsFrom | None = None
     construct: ConstructTally | None = None  # answers to the questions on statements
     public: str | None = None  # the public set that all scenarios are of
     judged_between: tuple[float, float] | None = None  # when the first and the last verdict on a statement came
@@ -213,14 +205,11 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
         rules = judged.rules_here(rules)
         controls, construct = ControlFigures(judged, rules), ConstructTally(judged)
         chance, floor = ChanceTally(judged.settings, rules), FalseLieTally(judged.settings, rules)
-        has_checked = judged.name == VERDICTS and judged.settings.design.beliefs_from is not None
-        asked_again = opened.store.chosen(ANEW_PART) if has_checked else {}
         kinds: dict[int, _Kind] = {}
         cut: list[bool] = []
         digests: dict[Key, Identity] = {}
         set_name, has_texts = opened.set_name, not opened.record.without_texts
         halves: dict[Key, Halves] = {}
-        anew: list[tuple[bool, Scored]] = []
         for done in judged.read(rules, *construct.sets):
             texts = hashlib.sha256(canonical(done.scenario)).digest() if has_texts else None
             digests[done.scored.key] = Identity(texts, set_name)
@@ -233,8 +222,6 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
                 floor.add(kind.floor, done.scored)
             if kind.halves:
                 halves[done.scored.key] = kind.halves
-            if done.scored.key in asked_again:
-                anew += [(changed, done.scored) for changed in _asked_anew(done, rules)]
             for see in (construct.see, controls.see, *sees):
                 see(done)
         phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
@@ -261,7 +248,6 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             None if is_part else chance.figures(),
             None if is_part else floor.figures(),
             halves,
-            _beliefs_from(opened.store, anew),
             construct,
             opened.public,
             opened.store.judged_between(judged.name),
@@ -313,32 +299,6 @@ class _Kind(NamedTuple):
         )
 
 
-def _asked_anew(done: Done, rules: RuleSet) -> Iterator[bool]:
-    """Whether the belief of a scenario that was asked anew came out otherwise, where it is known both times."""
-    judged = done.verdicts
-    statements = [item for (elicitation, _), item in done.items.items() if not elicitation]
-    again = [replace(item, run=item.run - ANEW) for item in done.samples.anew(judged.name)]
-    items = judged.finish(done.scenario, [*statements, *again])
-    if items is None or done.scored.resolved.unresolved:
-        return
-    beliefs = [item for item in items.values() if item.elicitation]
-    before, now = done.scored.resolved.belief, belief(done.scenario, beliefs, judged.settings, rules)
-    if now.belief is None or before is None:
-        yield from () if now.unresolved else (now.belief is not before,)
-    else:
-        yield not same_answer(before, now.belief)
-
-
-def _beliefs_from(store: Store, anew: Sequence[tuple[bool, Scored]]) -> BeliefsFrom | None:
-    """Whose beliefs a run has, with the share that came out otherwise where they were asked anew."""
-    source = shown_source(store)
-    if source is None or not anew:
-        return source
-    weights, propositions = zip(*((row.weight, row.proposition.strip()) for _, row in anew), strict=True)
-    share = ratio([float(changed) for changed, _ in anew], [1.0] * len(anew), weights, np.array(propositions))
-    return with_parts(source, anew=share)
-
-
 def score(run: Readable, rules: str | None = None, verdicts: str | None = None, *, judges: bool = True) -> Result:
     """Score a run from its stored verdicts, under its own rule set and verdict set or others; asks no model.
 
@@ -352,8 +312,7 @@ def score(run: Readable, rules: str | None = None, verdicts: str | None = None, 
 def result_of(run: OpenRun, this: ScoredRun, *, judges: bool = True) -> Result:
     """The result of a run that is read already, and still open; `judges` as for `score`."""
     summary = summarised(run, this, judges=judges)
-    beliefs = own_beliefs(this.record)
-    return Result(this.path, this.record.created, summary, this.settings, this.rows, this.cut, beliefs, this.labels)
+    return Result(this.path, this.record.created, summary, this.settings, this.rows, this.cut, this.labels)
 
 
 def result(
@@ -394,7 +353,6 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
         summary.chance, summary.false_lies = None if is_exchanged else this.chance, this.false_lies
     summary.judges = _judges(run, this.rules) if judges else None
     summary.notes += [*run.store.marks.notes(), *_absent_texts(this.record)]
-    summary.beliefs_from = this.beliefs_from
     summary.imported = this.record.imported
     members = judged.members if isinstance(judged, Ensemble) else (judged,)
     if bill := bill_of(run.store, [*(member.name for member in members), *billed_sets(run.store)]):

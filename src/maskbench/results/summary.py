@@ -34,7 +34,6 @@ from maskbench.results.construct_asked import ConstructAsked
 from maskbench.results.gain_minus_plain import SaidAndDid, gain_minus_plain
 from maskbench.results.rate_source import Looked, RateSource, too_many_errors
 from maskbench.results.splits import Split, asked_outright
-from maskbench.runs.beliefs_from import BeliefsFrom
 from maskbench.runs.bill import Bill
 from maskbench.runs.endings import LastEnd, ended_said
 from maskbench.runs.record import About, TakenScenarios
@@ -125,7 +124,6 @@ class Summary(Part, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
     chance: Chance | None
     false_lies: FalseLies | None
     judges: JudgesShown | None
-    beliefs_from: BeliefsFrom | None = None  # whose beliefs they are, where the run did not ask for its own
     bill: Bill | None = None  # None: nobody bills any of the models, or nothing was asked here
     construct: ConstructAsked | None = None  # only where the questions on statements were asked
     said_and_did: SaidAndDid | None = None  # only of reports on a log

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from maskbench.errors import ModelError
-from maskbench.method.asks import ANEW
 from maskbench.method.forms import ask_again, verdicts_in
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.steps import REPLIES, Again, Known, Slot, State, Step, Task, Unread, is_open
@@ -253,8 +252,7 @@ class Desk:
             has_reply |= isinstance(shown, Reply)
         if not out.step.joint:
             return
-        at, is_anew = out.ask.elicitation, out.ask.runs[0] > ANEW
-        same = [slot for slot in opened.known if slot.elicitation == at and (slot.run > ANEW) == is_anew]
+        same = [slot for slot in opened.known if slot.elicitation == out.ask.elicitation]
         if has_reply:
             self._store.unjudge(out.ask)
             for slot in (slot for slot in same if slot.into != REPLIES):

@@ -368,8 +368,6 @@ def options_of(settings: Settings) -> dict[str, object]:
     options: dict[str, Any] = {}
     sampling: dict[str, Any] = {}
     for name, value in settings.options.items():
-        if name == "beliefs_from":
-            options[_option(name)] = None if value is None else "another run"  # which may lie elsewhere now
         if name in MAY_CHANGE:
             continue
         if name in ("sampling", "judge_sampling"):

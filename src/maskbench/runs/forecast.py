@@ -15,7 +15,6 @@ from maskbench.method.forms.prompts import Prompts
 from maskbench.method.outline import shape
 from maskbench.method.said_and_did import pair
 from maskbench.method.steps import Slot, State, Step
-from maskbench.runs.drawn_part import drawn_anew
 from maskbench.runs.passes import as_seen, passes_of
 from maskbench.runs.protocol import Pass, measurement
 from maskbench.runs.store import Store
@@ -79,9 +78,6 @@ class Plan:
     followers: int = 0  # scenarios whose neutral conversation is another's
     crowding: float = 1.0  # how many scenarios on average share the proposition of one, itself counted
     pairs: int = 0  # of a log and its twin
-    # On the beliefs of another run: the neutral calls that it has asked, and the scenarios that are asked all the same.
-    not_asked: Calls | None = None
-    anew: int | None = None
 
     def as_dict(self) -> Json:
         """The plan as JSON has it: counts and tokens of subject and judge."""
@@ -90,8 +86,7 @@ class Plan:
         plain.pop("followers")
         crowded = plain.pop("crowding")
         plain.pop("pairs")
-        for calls in (plain[name] for name in ("calls", "not_asked") if plain[name]):
-            calls.pop("answers")  # `construct` has their number
+        plain["calls"].pop("answers")  # `construct` has their number
         for name in ("construct", "on_reasoning"):
             if not plain[name]:
                 plain.pop(name)
@@ -114,20 +109,14 @@ def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) ->
     """
     scenarios = list(scenarios)
     planned = Plan(scenarios=len(scenarios), crowding=crowding(each.proposition.strip() for each in scenarios))
-    if settings.design.beliefs_from:
-        planned.not_asked, planned.anew = Calls(), 0
-    chosen = drawn_anew(scenarios, settings)
     followers = leaders(scenarios)
     planned.followers = len(followers)
     planned.pairs = len({name for each in scenarios if (name := pair(each))})
-    passes = measurement(settings, prompts, anew=chosen, followers=followers)
-    for group in _groups(scenarios, chosen, followers):
+    passes = measurement(settings, prompts, followers=followers)
+    for group in _groups(scenarios, followers):
         for each in passes:
             for step, size in group.steps(each, settings) if each.is_about(group.first) else ():
                 _add(planned, step, size, group, settings)
-        if planned.not_asked is not None and planned.anew is not None:
-            planned.not_asked += _not_asked(group, settings, prompts, chosen, followers)
-            planned.anew += group.n * (group.first.key in chosen)
     return planned
 
 
@@ -254,12 +243,11 @@ def _planned(
         yield _Planned(step, ask.call, tokens(ask), judge)
 
 
-def _groups(scenarios: Iterable[Scenario], chosen: Container[Key], followers: Container[Key]) -> Iterable[_Group]:
+def _groups(scenarios: Iterable[Scenario], followers: Container[Key]) -> Iterable[_Group]:
     groups: dict[Hashable, _Group] = {}
     for scenario in scenarios:
         turns = scenario.messages_on_beliefs, tuple((turn.role, bool(turn.content)) for turn in scenario.messages)
-        drawn = scenario.key in chosen, scenario.key in followers
-        alike = shape(scenario), scenario.archetype, scenario.definition, turns, drawn
+        alike = shape(scenario), scenario.archetype, scenario.definition, turns, scenario.key in followers
         groups.setdefault(alike, _Group(scenario)).see(scenario)
     return groups.values()
 
@@ -289,18 +277,6 @@ def _add(planned: Plan, request: _Planned, size: float, group: _Group, settings:
     planned.calls += Calls(verdicts=n * (not is_trace))
     planned.input["judge"] += size
     planned.output["judge"] += n * verdicts * verdict_tokens(settings)
-
-
-def _not_asked(
-    group: _Group, settings: Settings, prompts: Prompts, chosen: Container[Key], followers: Container[Key]
-) -> Calls:
-    """The calls on neutral questions that another run has made."""
-    (whole, *_), (own, *_) = (
-        measurement(each, prompts, anew=chosen, followers=followers)
-        for each in (settings.having(beliefs_from=None), settings)
-    )
-    less = whole.calls(group.first) - own.calls(group.first)
-    return Calls(group.n * less.replies, group.n * less.requests, group.n * less.verdicts)
 
 
 def _subject_load(call: Call, size: float, n: int, runs: int, settings: Settings) -> Load:

@@ -154,14 +154,6 @@ _TABLE = {
         "none",
     ),
     "prompt_on_beliefs": Option(SUBJECT, "", "The developer's system prompt is put before belief questions, too."),
-    "beliefs_from": Option(
-        ASKED,
-        "RUN",
-        "The run in this folder gives its neutral replies and the verdicts on them; belief questions are asked in a "
-        "drawn twentieth of the scenarios alone, as a check. The two may differ in the pressured conversation alone.",
-        "none",
-        typed=Path,
-    ),
     "statements": Option(ASKED, "N", "The subject makes N statements for each scenario. Ten statements give Lying@10."),
     "beliefs": Option(ASKED, "N", "The subject answers the direct belief question N times."),
     "temperature": Option(SUBJECT, "X", "The subject answers at this temperature.", of="sampling.temperature"),

@@ -10,7 +10,6 @@ from maskbench.method.folds import calls_of
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.steps import REPLIES, Again, Slot, State, Step
-from maskbench.runs.drawn_part import ANEW_PART
 from maskbench.runs.protocol import Pass, measurement
 from maskbench.runs.store import Store
 from maskbench.settings import Settings, verdict_keys
@@ -18,9 +17,8 @@ from maskbench.types import Failure, Scenario
 
 
 def passes_of(settings: Settings, store: Store, prompts: Prompts) -> list[Pass]:
-    """The passes of a run, with what was drawn for it."""
-    anew = store.chosen(ANEW_PART) if settings.design.beliefs_from else {}
-    return measurement(settings, prompts, anew=anew, followers=store.leaders(), store=store)
+    """The passes of a run over what it has taken."""
+    return measurement(settings, prompts, followers=store.leaders(), store=store)
 
 
 def expected(store: Store, passes: Iterable[Pass]) -> Calls:

@@ -12,7 +12,7 @@ from maskbench.method.forms import form_of
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.forms.questions import question_prompts
-from maskbench.method.outline import outline, own_parts
+from maskbench.method.outline import outline
 from maskbench.method.steps import Part, Task, then
 from maskbench.method.tasks import controls, questions, replies, verdicts, whole
 from maskbench.runs.questions import remember, set_of
@@ -67,17 +67,15 @@ def measurement(
     settings: Settings,
     prompts: Prompts,
     *,
-    anew: Container[Key] = (),
     followers: Container[Key] = (),
     store: Store | None = None,
 ) -> list[Pass]:
     """A whole measurement: replies and verdicts, then controls, then questions on statements.
 
-    Where beliefs are shared, those of the scenarios in `anew` are asked all the same.
     Of `followers` statements alone are asked: their neutral conversation is another's (`scenarios.leaders`).
     """
     hearing = Hearing(settings, prompts, shares=settings.judging.shares_verdicts)
-    passes = [_whole(hearing, anew, followers)]
+    passes = [_whole(hearing, followers)]
     return [*passes, *(each for make in FURTHER if (each := make(hearing, store)))]
 
 
@@ -95,20 +93,20 @@ def _asking(hearing: Hearing, store: Store | None) -> Pass | None:
 FURTHER: Sequence[Callable[[Hearing, Store | None], Pass | None]] = (_checking, _asking)
 
 
-def counting(settings: Settings, anew: Container[Key] = (), followers: Container[Key] = ()) -> list[Pass]:
+def counting(settings: Settings, followers: Container[Key] = ()) -> list[Pass]:
     """The passes of a measurement to count by: they have no prompts, so that no judge can be asked by them."""
-    return measurement(settings, form_of(settings.judging).no_prompts, anew=anew, followers=followers)
+    return measurement(settings, form_of(settings.judging).no_prompts, followers=followers)
 
 
-def _whole(hearing: Hearing, anew: Container[Key], followers: Container[Key]) -> Pass:
-    def alike(scenario: Scenario) -> tuple[bool, bool]:
-        return scenario.key in anew, scenario.key in followers
+def _whole(hearing: Hearing, followers: Container[Key]) -> Pass:
+    def follows(scenario: Scenario) -> bool:
+        return scenario.key in followers
 
     def parts(scenario: Scenario) -> Sequence[Part]:
-        is_anew, follows = alike(scenario)
-        return own_parts(scenario, hearing.settings, anew=is_anew, follows=follows)
+        every = outline(scenario, hearing.settings)
+        return [part for part in every if not (part.elicitation and follows(scenario))]
 
-    return Pass(whole(hearing, parts), hearing, alike=alike)
+    return Pass(whole(hearing, parts), hearing, alike=follows)
 
 
 def asking(settings: Settings, store: Store | None = None) -> Pass:

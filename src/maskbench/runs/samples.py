@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from maskbench.errors import RunUnreadable
-from maskbench.method.asks import ANEW, VERDICTS
+from maskbench.method.asks import VERDICTS
 from maskbench.method.controls import CONTROLS
 from maskbench.method.steps import REPLIES, Slot
 from maskbench.runs.fitting import misfit
@@ -49,9 +49,9 @@ _LAST_BELIEF = 3
 _OF_REASONING = {control.elicitation for control in CONTROLS if control.asks is None}  # without a reply of their own
 
 
-def is_neutral(elicitation: int, run: int) -> bool:
-    """Whether a sample is a neutral one, and none that checks shared beliefs."""
-    return 1 <= elicitation <= _LAST_BELIEF and run <= ANEW
+def is_neutral(elicitation: int) -> bool:
+    """Whether a sample is a neutral one."""
+    return 1 <= elicitation <= _LAST_BELIEF
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +101,13 @@ class Samples:
 
     def items(self, verdict_set: str = VERDICTS) -> list[Item]:
         """Everything so far that an outcome hangs on, statements first, then beliefs, by run."""
-        return self._items(verdict_set, lambda at, run: at <= _LAST_BELIEF and run <= ANEW)
-
-    def anew(self, verdict_set: str) -> list[Item]:
-        """The belief samples that check shared beliefs, by elicitation and run."""
-        return self._items(verdict_set, lambda at, run: at <= _LAST_BELIEF and run > ANEW)
+        return self._items(verdict_set, lambda at: at <= _LAST_BELIEF)
 
     def checks(self, verdict_set: str) -> list[Item]:
         """What controls have so far, by call and run; a trace has no reply of its own."""
         judged = self.judgements(verdict_set)
         traces = [place for place in sorted(judged) if place[0] in _OF_REASONING]
-        return self._items(verdict_set, lambda at, _: at > _LAST_BELIEF) + [
+        return self._items(verdict_set, lambda at: at > _LAST_BELIEF) + [
             Item(_CALLS[place[0]], *place, None, judged[place]) for place in traces
         ]
 
@@ -121,9 +117,9 @@ class Samples:
             found = {row[2]: self._parted(_reply(row)) for row in self.replies if row[1] == 0}
         return [found.get(run) for run in range(1, count + 1)]
 
-    def _items(self, verdict_set: str, wanted: Callable[[int, int], bool]) -> list[Item]:
-        """The samples whose elicitation and run are wanted."""
-        judged, rows = self.judgements(verdict_set), [row for row in self.replies if wanted(row[1], row[2])]
+    def _items(self, verdict_set: str, wanted: Callable[[int], bool]) -> list[Item]:
+        """The samples whose elicitation is wanted."""
+        judged, rows = self.judgements(verdict_set), [row for row in self.replies if wanted(row[1])]
         with decoding(self.path, "a reply"):
             if strange := {row[1] for row in rows} - _CALLS.keys():
                 raise ValueError(f"there is no elicitation {min(strange)!r}")

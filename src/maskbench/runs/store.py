@@ -13,14 +13,14 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal
 
 import orjson
 from msgspec import to_builtins
 
 from maskbench.errors import RunError, RunUnreadable
 from maskbench.method import archetypes
-from maskbench.method.asks import ANEW, VERDICTS
+from maskbench.method.asks import VERDICTS
 from maskbench.models.chat.control_marks import control_mark
 from maskbench.models.chat.reasoning import has_one_lone_closer, split_at_lone_closer
 from maskbench.plain import storable
@@ -37,7 +37,6 @@ from maskbench.types import (
     Ask,
     Cause,
     Failure,
-    Json,
     Judgement,
     Range,
     Reply,
@@ -136,7 +135,7 @@ WHERE j.verdict_set = ? AND v.error_cause IS NOT NULL
 _PUT_REPLY = f"INSERT OR REPLACE INTO replies VALUES ({', '.join('?' * 20)})"
 _PUT_VERDICT = f"INSERT OR REPLACE INTO verdicts VALUES ({', '.join('?' * 18)})"
 _PUT_JUDGED = "INSERT OR REPLACE INTO judged VALUES (?, ?, ?, ?, ?, ?)"
-_UNJUDGE = "DELETE FROM judged WHERE archetype = ? AND task_id = ? AND elicitation = ? AND (run > ?) = ?"
+_UNJUDGE = "DELETE FROM judged WHERE archetype = ? AND task_id = ? AND elicitation = ?"
 _NAMED = """SELECT row FROM scenarios WHERE instr(row, CAST('"neutral":"' AS BLOB)) ORDER BY position"""
 _IN_PART = """(?1 IS NULL OR scenarios.archetype IN (SELECT value FROM json_each(?1))) AND (?2 IS NULL OR NOT EXISTS (
     SELECT 1 FROM replies AS given
@@ -161,35 +160,11 @@ _OF_MARKS = ("/think", "/ think", "/seed:think", "|>", "｜>", "of_turn>", "of_u
 _MARKED = f"""SELECT archetype, task_id, text FROM
     (SELECT archetype, task_id, text, lower(text) AS low FROM replies WHERE text IS NOT NULL)
     WHERE {" OR ".join(f"instr(low, '{part}')" for part in _OF_MARKS)}"""
-SHARED = "beliefs_from"  # the fact that says whose neutral replies and verdicts the run has
-_NEUTRAL = f"(elicitation BETWEEN 1 AND 3 AND run <= {ANEW})"
-_NEUTRAL_REPLIES = f"""
-SELECT elicitation, run, key, seed, text, reasoning, truncated, input_tokens, output_tokens, reasoning_tokens,
-       model, fingerprint, sent, seconds, error_cause, error_detail, at
-FROM replies WHERE archetype = ? AND task_id = ? AND {_NEUTRAL}
-"""
-_NEUTRAL_VERDICTS = f"""
-SELECT j.elicitation, j.run, v.key, v.verdict, v.reason, v.raw, v.asks, v.input_tokens, v.output_tokens,
-       v.reasoning_tokens, v.model, v.fingerprint, v.sent, v.seconds, v.error_cause, v.error_detail, v.at,
-       v.confidence
-FROM judged j JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
-WHERE j.verdict_set = '{VERDICTS}' AND j.archetype = ? AND j.task_id = ? AND {_NEUTRAL}
-"""
 _ANSWERED = {
     "subject": "replies WHERE text IS NOT NULL",
     "binary": """verdicts WHERE verdict_set = :verdict_set AND verdict LIKE '{"letter"%'""",
     "numeric": """verdicts WHERE verdict_set = :verdict_set AND verdict NOT LIKE '{"letter"%'""",
 }
-
-
-Keys: TypeAlias = Mapping[tuple[int, int], bytes]  # of replies, by elicitation and run
-
-
-class Neutral(NamedTuple):
-    """Neutral replies and the verdicts on them as rows of the database: elicitation, run, key, and all the rest."""
-
-    replies: list[Any]
-    verdicts: list[Any]
 
 
 class Store:
@@ -370,7 +345,7 @@ class Store:
     def has_reasoning(self) -> bool:
         """Whether any statement came with reasoning."""
         query = f"""SELECT 1 FROM replies JOIN scenarios USING (archetype, task_id)
-            WHERE elicitation = 0 AND run <= {ANEW} AND reasoning != '' AND {_IN_PART} LIMIT 1"""
+            WHERE elicitation = 0 AND reasoning != '' AND {_IN_PART} LIMIT 1"""
         return bool(self._rows(query, self._part)) or (self.marks.opens and self.marks.lone > 0)
 
     def put_reply(self, key: bytes, seed: int, ask: Ask, run: int, reply: Reply | Failure) -> None:
@@ -385,7 +360,7 @@ class Store:
 
     def unjudge(self, ask: Ask) -> None:
         """Let no judge's verdict stand on the samples of the subject's `ask`: it was on fewer than are there now."""
-        self._put(_UNJUDGE, (*ask.scenario.key, ask.elicitation, ANEW, ask.runs[0] > ANEW))
+        self._put(_UNJUDGE, (*ask.scenario.key, ask.elicitation))
 
     def has_verdict(self, verdict_set: str, key: bytes) -> bool:
         """Whether there is a verdict (not a failure) under this key."""
@@ -415,7 +390,7 @@ class Store:
         if (leader := self.leaders().get(scenario.key) if scenario.neutral else None) is None:
             return own
         there = {row[1:3] for row in own}
-        shared = [row for row in self._rows(query, (*values, *leader)) if is_neutral(*row[1:3])]
+        shared = [row for row in self._rows(query, (*values, *leader)) if is_neutral(row[1])]
         return sorted([*own, *(row for row in shared if row[1:3] not in there)], key=lambda row: row[1:3])
 
     def read(self, *verdict_sets: str) -> Iterator[tuple[Samples, float]]:
@@ -526,32 +501,6 @@ class Store:
         query = f"SELECT stage, cause, detail, count(*) FROM ({_FAILED}) GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1 DESC, 2, 3"
         return next(iter(self._rows(query, (verdict_set,))), None)
 
-    # Beliefs that runs share
-
-    def neutral(self, scenario: Scenario) -> Neutral:
-        """The neutral replies to a scenario or its leader, and the run's own verdicts on them, as they are stored."""
-        own = self._rows(_NEUTRAL_REPLIES, scenario.key)
-        key = scenario.key if own else self.leaders().get(scenario.key, scenario.key)
-        return Neutral(own or self._rows(_NEUTRAL_REPLIES, key), self._rows(_NEUTRAL_VERDICTS, key))
-
-    def take_over(self, fact: Json, beliefs: Iterable[tuple[Scenario, Keys, Neutral]]) -> None:
-        """Take in neutral replies under these keys and the verdicts on them, with the fact of whose they are, or none.
-
-        The keys are by elicitation and run. A kill -9 leaves everything of it or nothing.
-        """
-        with self._commit():
-            for scenario, keys, neutral in beliefs:
-                is_marked = any(split_at_lone_closer(row[4] or "") for row in neutral.replies)
-                for elicitation, run, _, *row in neutral.replies:
-                    place = (*scenario.key, elicitation, run, keys[elicitation, run])
-                    self._db.execute(_PUT_REPLY, (*place, *row, None))
-                for elicitation, run, key, *row in neutral.verdicts:
-                    self._db.execute(_PUT_VERDICT, (VERDICTS, key, *row, None))
-                    if not is_marked:  # else it counts where it is on the request that is wanted here
-                        self._db.execute(_PUT_JUDGED, (VERDICTS, *scenario.key, elicitation, run, key))
-            self._write_fact(SHARED, fact)
-        _checkpoint(self._path)
-
     # Marks that chat templates left in replies
 
     @property
@@ -596,6 +545,8 @@ class Store:
             self._write_fact(MARKS, to_builtins(now))
         self._marks = now
         return len(anew)
+
+    # Verdicts that sets share
 
     def verdict_row(self, verdict_set: str, key: bytes) -> list[Any] | None:
         """The verdict under this key as it is stored, without set and key; None where there is none."""
@@ -671,14 +622,10 @@ class Store:
         }
 
     def usage(self, verdict_set: str) -> dict[str, dict[str, int]]:
-        """Tokens as the endpoints counted them, and calls, for subject and judge; not of what another run asked."""
+        """Tokens as the endpoints counted them, and calls, for subject and judge."""
         sums = "sum(input_tokens), sum(output_tokens), sum(reasoning_tokens)"
-        shares = self.fact(SHARED) is not None
-        own = f" WHERE NOT {_NEUTRAL}" if shares else ""
-        (subject,) = self._rows(f"SELECT count(text), {sums} FROM replies{own}")
-        theirs = f"SELECT key FROM judged WHERE verdict_set = '{VERDICTS}' AND {_NEUTRAL}"
-        own = f" AND key NOT IN ({theirs})" if shares and verdict_set == VERDICTS else ""
-        (judge,) = self._rows(f"SELECT sum(asks), {sums} FROM verdicts WHERE verdict_set = ?{own}", (verdict_set,))
+        (subject,) = self._rows(f"SELECT count(text), {sums} FROM replies")
+        (judge,) = self._rows(f"SELECT sum(asks), {sums} FROM verdicts WHERE verdict_set = ?", (verdict_set,))
         names = ("answers", "input_tokens", "output_tokens", "reasoning_tokens")
         with decoding(self._path, "a count of tokens"):
             return {

@@ -43,7 +43,6 @@ class SweepRecord(Struct, forbid_unknown_fields=True, kw_only=True):
     schema: int = SCHEMA
     maskbench: str
     created: str
-    share_beliefs: bool
     runs: list[SweepRun]
     gone: list[SweepRun] = []
 

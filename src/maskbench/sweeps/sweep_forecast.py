@@ -23,7 +23,6 @@ from maskbench.runs.folder import RunFolder, check_same_judge
 from maskbench.runs.forecast import Load
 from maskbench.runs.meter import known_prices
 from maskbench.runs.options import check
-from maskbench.runs.shared_beliefs import check_source
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Budget, Settings
 from maskbench.sweeps.record import changes, read_sweep
@@ -39,13 +38,12 @@ class TaskForecast(Struct, frozen=True, kw_only=True):
     `refused` says why the sweep would not begin with it: its folder holds a run with other settings, it needs one of
     these, or its model, key, address or price is not there.
 
-    With `verdicts` the run judges the replies of another one in `folder`, and with `beliefs_from` it has its beliefs.
+    With `verdicts` the run judges the replies of another one in `folder`.
     """
 
     name: str
     folder: str
     verdicts: str | None
-    beliefs_from: str | None
     done: bool
     problem: str | None
     refused: str | None
@@ -63,13 +61,11 @@ class SweepForecast(Struct, frozen=True, kw_only=True):
     estimate: Estimate
 
 
-def forecast(
-    runs: Mapping[str, Settings], out: Path, environ: Mapping[str, str], budget: Budget, *, share_beliefs: bool
-) -> SweepForecast:
+def forecast(runs: Mapping[str, Settings], out: Path, environ: Mapping[str, str], budget: Budget) -> SweepForecast:
     """Count what a sweep would take; raises UsageError for a price list that is none."""
     record = read_sweep(out)
     done = {run.name for run in record.runs if run.state in ("done", "withheld")} if record else set[str]()
-    tasks = arrange(as_identified(runs), out, share_beliefs=share_beliefs)
+    tasks = arrange(as_identified(runs), out)
     held = refusals(tasks, environ)
     refused = faults(tasks, environ, budget, done) | held
     total: Loads = {}
@@ -80,7 +76,7 @@ def forecast(
         for stage, known in own.items():
             prices.setdefault(stage, {}).update(known)
         is_asked = task.name not in done and task.name not in held
-        loads, problem = ({}, None) if not is_asked else _counted(task, tasks, environ)
+        loads, problem = ({}, None) if not is_asked else _counted(task, environ)
         for key, load in loads.items():
             total[key] = total.get(key, Load()) + load
         shown.append(
@@ -88,7 +84,6 @@ def forecast(
                 name=task.name,
                 folder=str(task.folder),
                 verdicts=task.verdicts,
-                beliefs_from=None if task.verdicts else task.settings.design.beliefs_from,
                 done=task.name in done and task.name not in refused,
                 problem=problem,
                 refused=refused.get(task.name),
@@ -100,28 +95,14 @@ def forecast(
     return SweepForecast(changes=changes(record, runs, out), runs=shown, estimate=in_all)
 
 
-def _counted(task: Task, tasks: Mapping[str, Task], environ: Mapping[str, str]) -> tuple[Loads, str | None]:
+def _counted(task: Task, environ: Mapping[str, str]) -> tuple[Loads, str | None]:
     """What one run would ask, or why that cannot be told; whoever judges stored replies asks no subject."""
-    settings = task.settings
-    if task.verdicts is not None:
-        base = next(other for other in tasks.values() if other.name == task.needs[0])
-        is_known = base.settings.design.beliefs_from and any(
-            other.verdicts and other.settings.judging.judge == settings.judging.judge
-            for other in _on_same_beliefs(task, base, tasks)
-        )
-        settings = settings.having(beliefs_from=base.settings.design.beliefs_from if is_known else None)
     try:
-        prompts = prompts_of(settings)
-        loads = planned(settings, environ, prompts)[0].loads
+        prompts = prompts_of(task.settings)
+        loads = planned(task.settings, environ, prompts)[0].loads
     except MaskbenchError as error:
         return {}, str(error)
     return {key: load for key, load in loads.items() if key[0] in task.stages}, None
-
-
-def _on_same_beliefs(task: Task, base: Task, tasks: Mapping[str, Task]) -> list[Task]:
-    """The tasks before this one that judge the run whose beliefs its replies rest on."""
-    source = Path(base.settings.design.beliefs_from or "").resolve()
-    return [other for name in task.follows if (other := tasks[name]).folder.resolve() == source]
 
 
 def _seconds(loads: Loads, settings: Settings, prices: StagePrices) -> Range | None:
@@ -185,7 +166,6 @@ def _check_asked(task: Task, environ: Mapping[str, str], budget: Budget) -> None
     (check_judges if task.verdicts else check_models)(settings, addressed(environ, settings))
     prompts = prompts_of(settings)
     if not run.exists and not task.needs:
-        check_source(None, settings, prompts, environ)
         planned(settings, environ, prompts)
     try:
         limited = replace(settings, budget=replace(settings.budget, max_cost=budget.max_cost))

@@ -13,14 +13,12 @@ from maskbench.errors import MaskbenchError, RunMismatch, UsageError
 from maskbench.judges.verdict_sets import check_name
 from maskbench.models.hf.opening import identified
 from maskbench.runs.folder import RunFolder, options_of
-from maskbench.runs.shared_beliefs import differences
 from maskbench.settings import Budget, Judging, Settings
 from maskbench.sweeps.record import OVER, SweepRun, read_sweep
 from maskbench.types import Stage
 
 RESERVED = frozenset(("sweep.json", "leaderboard.json", "leaderboard.html", "run.lock"))  # files beside the runs
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]{0,79}")
-_TAKEN = ("scenarios", "archetypes", "sample", "limit", "seed")  # the same for runs that share beliefs
 PARTS = ".parts"  # the folder of a sweep with a record and a lock of each part; no run can be called so
 
 
@@ -82,20 +80,16 @@ def waits_for(name: str) -> str:
     return f"It waits for {name}, which is not done."
 
 
-def arrange(
-    runs: Mapping[str, Settings], out: Path, *, share_beliefs: bool, without: Collection[str] = ()
-) -> dict[str, Task]:
+def arrange(runs: Mapping[str, Settings], out: Path, *, without: Collection[str] = ()) -> dict[str, Task]:
     """The tasks of a sweep in the order of its runs; nothing of the runs `without` can be used by others.
 
-    Of runs that differ in their judging alone one asks the subject, and the others judge its replies. Where
-    `share_beliefs`, a run takes the beliefs of the first one before it from which it differs under pressure alone.
+    Of runs that differ in their judging alone one asks the subject, and the others judge its replies.
     """
     bases = _bases(runs, out, without)
     tasks: dict[str, Task] = {}
     for name, settings in runs.items():
         if bases[name] == name:
-            earlier = [task for task in tasks.values() if task.verdicts is None and task.name not in without]
-            tasks[name] = _own(name, settings, out, earlier if share_beliefs else ())
+            tasks[name] = Task(name, settings, RunFolder(out / name).path, devices=_devices(settings))
     for name, settings in runs.items():
         if bases[name] != name:
             tasks[name] = _judged(name, settings, tasks[bases[name]], tasks)
@@ -128,41 +122,15 @@ def _bases(runs: Mapping[str, Settings], out: Path, without: Collection[str]) ->
     return bases
 
 
-def _own(name: str, settings: Settings, out: Path, earlier: Sequence[Task]) -> Task:
-    """A run that asks its subject, for beliefs too unless one of the earlier runs has them for it."""
-    folder = RunFolder(out / name)
-    if folder.exists:
-        held = folder.settings().design.beliefs_from
-        source = next((task.name for task in earlier if held and task.folder.resolve() == Path(held).resolve()), None)
-        settings = settings.having(beliefs_from=held or settings.design.beliefs_from)
-        return Task(name, settings, folder.path, follows=_named(source), devices=_devices(settings))
-    source = next((task.name for task in earlier if _may_share(settings, task.settings)), None)
-    if source and settings.design.beliefs_from is None:
-        settings = settings.having(beliefs_from=str(out / source))
-        return Task(name, settings, folder.path, needs=_named(source), devices=_devices(settings))
-    return Task(name, settings, folder.path, devices=_devices(settings))
-
-
-def _named(name: str | None) -> tuple[str, ...]:
-    return () if name is None else (name,)
-
-
-def _may_share(settings: Settings, base: Settings) -> bool:
-    options, others = settings.options, base.options
-    alike = all(options[name] == others[name] for name in _TAKEN)
-    return alike and base.design.beliefs_from is None and not differences(settings, base)
-
-
 def _judged(name: str, settings: Settings, base: Task, tasks: Mapping[str, Task]) -> Task:
     """A run that judges the replies of another one, after all that may have some of its verdicts."""
     check_name(name)
-    related = {base.folder.resolve(), Path(base.settings.design.beliefs_from or base.folder).resolve()}
-    before = [task.name for task in tasks.values() if task.folder.resolve() in related]
+    before = [task.name for task in tasks.values() if task.folder == base.folder]
     return Task(name, settings, base.folder, name, (base.name,), tuple(before), _devices(settings, ("judge",)))
 
 
 def sources(task: Task, tasks: Mapping[str, Task]) -> Iterator[Task]:
-    """The tasks whose verdicts a judging task may copy: those on the replies of its own run, and on its beliefs."""
+    """The tasks whose verdicts a judging task may copy: those on the same replies."""
     yield from (tasks[name] for name in task.follows)
 
 
@@ -208,9 +176,9 @@ class Part:
             raise UsageError(f"--only {text}: give a part and how many there are, as in 3/8.")
         return cls(int(number), int(count))
 
-    def runs(self, runs: Mapping[str, Settings], out: Path, *, share_beliefs: bool) -> dict[str, Settings]:
+    def runs(self, runs: Mapping[str, Settings], out: Path) -> dict[str, Settings]:
         """Its runs, the same ones whatever is measured already; raises UsageError where it has none."""
-        groups = _groups(runs, out, share_beliefs=share_beliefs)
+        groups = _groups(runs, out)
         if self.number > len(groups):
             raise UsageError(f"--only {self.number}/{self.count}: these runs make {len(groups)} parts at most.")
         return {name: runs[name] for name in self.names(groups)}
@@ -236,9 +204,9 @@ class Part:
         return out / PARTS / f"{self.number}-of-{self.count}"
 
 
-def _groups(runs: Mapping[str, Settings], out: Path, *, share_beliefs: bool) -> list[list[str]]:
-    """The runs that share replies or beliefs, by name."""
-    tasks = arrange(runs, out / PARTS / "none", share_beliefs=share_beliefs)
+def _groups(runs: Mapping[str, Settings], out: Path) -> list[list[str]]:
+    """The runs that share replies, by name."""
+    tasks = arrange(runs, out / PARTS / "none")
     groups: dict[str, list[str]] = {}
     for task in tasks.values():
         source = task
@@ -248,16 +216,14 @@ def _groups(runs: Mapping[str, Settings], out: Path, *, share_beliefs: bool) -> 
     return list(groups.values())
 
 
-def stands(
-    runs: Mapping[str, Settings], out: Path, *, share_beliefs: bool
-) -> tuple[dict[str, SweepRun], dict[str, list[str]]]:
+def stands(runs: Mapping[str, Settings], out: Path) -> tuple[dict[str, SweepRun], dict[str, list[str]]]:
     """How runs stand that any part has begun, by name, and the runs of the parts that were never started."""
     places = [out, *out.glob(f"**/{PARTS}/*-of-*")]
     known: dict[str, SweepRun] = {}
     for record in filter(None, map(read_sweep, places)):
         known |= {run.name: run for run in record.runs if run.name not in known or run.state in OVER}
     started = {Part.read(place.name.replace("-of-", "/")) for place in places[1:]}
-    groups = _groups(runs, out, share_beliefs=share_beliefs)
+    groups = _groups(runs, out)
     of = {part.count for part in started}
     waiting = {Part(number, count) for count in of for number in range(1, count + 1)} - started
     idle = {f"{part.number}/{part.count}": [name for name in part.names(groups) if name not in known]

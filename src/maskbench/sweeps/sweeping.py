@@ -81,7 +81,6 @@ def sweep(
     out: str | PathLike[str],
     *,
     budget: Budget | None = None,
-    share_beliefs: bool = False,
     at_once: int = AT_ONCE,
     environ: Mapping[str, str] | None = None,
     board: Board | None = None,
@@ -91,12 +90,11 @@ def sweep(
     """Measure many runs, given by name, beside each other into folders of `out`, or go on with them.
 
     Runs at one service share its connections, `--rpm` and `--tpm`; the limits of `budget` hold for all runs together.
-    Runs that differ in their judge alone share the subject's replies, and with `share_beliefs` runs that differ under
-    pressure alone share beliefs. `only` is one of N parts, as in "3/8", with a part's share of the limits: others may
-    measure the rest into the same folder meanwhile. A run that fails on its way stops no other: its error is its `why`.
-    Returns how each run stands. Raises UsageError, before anything is asked, for whatever is known to be wrong with any
-    run, RunLocked where the sweep is under way, Interrupted where it was stopped and BudgetReached at a limit; whatever
-    was answered is kept.
+    Runs that differ in their judge alone share the subject's replies. `only` is one of N parts, as in "3/8", with a
+    part's share of the limits: others may measure the rest into the same folder meanwhile. A run that fails on its way
+    stops no other: its error is its `why`. Returns how each run stands. Raises UsageError, before anything is asked,
+    for whatever is known to be wrong with any run, RunLocked where the sweep is under way, Interrupted where it was
+    stopped and BudgetReached at a limit; whatever was answered is kept.
     """
     folder, budget = Path(out), budget or Budget()
     environ = environment(Path.cwd()) if environ is None else environ
@@ -104,19 +102,15 @@ def sweep(
     place = folder
     if only is not None:
         part = Part.read(only)
-        runs, budget, place = (
-            part.runs(runs, folder, share_beliefs=share_beliefs),
-            part.share(budget),
-            part.place(folder),
-        )
+        runs, budget, place = part.runs(runs, folder), part.share(budget), part.place(folder)
     runs = _as_one(runs, budget)
-    _check(runs, folder, place, budget, environ, share_beliefs=share_beliefs)
+    _check(runs, folder, place, budget, environ)
     make_folder(folder)
     for inside in (place.parent, place) if only else ():
         make_folder(inside, inherited(folder))
     with RunFolder(place).writing("give this sweep another --out"):
         board = board or Unboarded()
-        return _Sweep(runs, folder, budget, share_beliefs, at_once, environ, board, command, place).all()
+        return _Sweep(runs, folder, budget, at_once, environ, board, command, place).all()
 
 
 def _as_one(runs: Mapping[str, Settings], budget: Budget) -> dict[str, Settings]:
@@ -135,13 +129,11 @@ def _check(
     place: Path,
     budget: Budget,
     environ: Mapping[str, str],
-    *,
-    share_beliefs: bool,
 ) -> None:
     """Raise UsageError with all that can be known to be wrong with any run, before the others are paid for."""
     record = read_sweep(place)
     done = {run.name for run in record.runs if run.state in OVER} if record else set[str]()
-    tasks = arrange(as_identified(runs), out, share_beliefs=share_beliefs)
+    tasks = arrange(as_identified(runs), out)
     if why := faults(tasks, environ, budget, done) | refusals(tasks, environ):
         lines = (f"  {name}: {why[name]}" for name in tasks if name in why)
         raise UsageError("\n".join(["Nothing was asked, because not every run could be:", *lines]))
@@ -154,7 +146,6 @@ class _Sweep:
     runs: Mapping[str, Settings]
     out: Path
     budget: Budget
-    share_beliefs: bool
     at_once: int
     environ: Mapping[str, str]
     board: Board
@@ -177,7 +168,7 @@ class _Sweep:
         self.pool = Pool(self.budget)
         self._remember()
         self.runs = as_identified(self.runs)
-        self.tasks = arrange(self.runs, self.out, share_beliefs=self.share_beliefs)
+        self.tasks = arrange(self.runs, self.out)
         self._count_before()
         for task in self.tasks.values():
             self._put(Swept(task, "waiting"))
@@ -303,7 +294,7 @@ class _Sweep:
         self._put(ended)
         if ended.state == "failed" and self.stopped is None:
             failed = [each for each, swept in self.swept.items() if swept.state == "failed"]
-            anew = arrange(self.runs, self.out, share_beliefs=self.share_beliefs, without=failed)
+            anew = arrange(self.runs, self.out, without=failed)
             for each, swept in list(self.swept.items()):
                 if swept.state in ("waiting", "held"):
                     self.tasks[each] = anew[each]
@@ -326,7 +317,6 @@ class _Sweep:
         return SweepRecord(
             maskbench=version("maskbench"),
             created=self._created,
-            share_beliefs=self.share_beliefs,
             runs=runs,
             gone=self._gone,
         )

@@ -45,7 +45,6 @@ from maskbench.runs.lent_servers import kept
 from maskbench.runs.meter import known_prices
 from maskbench.runs.passes import is_finished, passes_of
 from maskbench.runs.pool import Pool, limits_named
-from maskbench.runs.shared_beliefs import sharing
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Budget
 
@@ -200,8 +199,6 @@ class _Measuring:
         for place, dose in enumerate(some, start=1):
             settings = dose.settings.having(scenarios=split.scenarios, statements=statements)
             path = self.folder.path / part / dose.name
-            if self.plan.share_beliefs and paths:
-                settings = sharing(settings, self.plan.base, paths[0])
             make_folder(path, inherited(self.folder.path))
             watcher = self.watch(f"{part}, {place} of {len(some)}: {dose.name}", path)
             if self.pool.purse.limits:

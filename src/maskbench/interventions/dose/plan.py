@@ -48,25 +48,9 @@ def check(plan: Plan) -> None:
             raise UsageError(f"--{name.replace('_', '-')} {getattr(plan, name)} is too small. Give 1 or more.")
     if plan.random < 0:
         raise UsageError(f"--random {plan.random} is too small. Give 0 or more; 20 are usual.")
-    _check_shared(plan)
     share = share_of(plan.dev)
     if share is not None and not 0 < share < 1:
         raise UsageError(f"--dev {plan.dev}: give a share between 0 and 1, such as 0.3, or a scenario set.")
-
-
-def _check_shared(plan: Plan) -> None:
-    """Raise UsageError where doses are to share beliefs that they change."""
-    if not plan.share_beliefs:
-        return
-    if plan.kind != "prompts":
-        raise UsageError(
-            f"--share-beliefs: --{plan.kind} changes what the model answers to neutral questions, too, so every dose "
-            "needs beliefs of its own. Leave it out; it is for --prompts."
-        )
-    if plan.on_beliefs:
-        raise UsageError(
-            "--share-beliefs: with --prompt-on-beliefs the prompts change beliefs. Leave one of the two out."
-        )
 
 
 def zero(plan: Plan) -> Dose:
@@ -188,11 +172,8 @@ def forecast(plan: Plan, environ: Mapping[str, str]) -> tuple[int, Loads]:
     )
     loads: Loads = {}
     for wanted, runs, part in parts:
-        asking = min(runs, 1) if plan.share_beliefs else runs  # the others have the beliefs of dose 0
-        sharing = wanted.having(beliefs_from="dose 0")
-        for settings, times in ((wanted, asking * part), (sharing, (runs - asking) * part)):
-            for key, load in _loads(settings, environ).items() if times else ():
-                loads[key] = loads.get(key, Load()) + load.times(times, times)
+        for key, load in _loads(wanted, environ).items() if runs * part else ():
+            loads[key] = loads.get(key, Load()) + load.times(runs * part, runs * part)
     return on_dev + on_test + controls, loads
 
 

@@ -33,7 +33,6 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     random: int = 20
     on_beliefs: bool = False  # prompts stand on belief questions, too
     limits: Limits = Limits()
-    share_beliefs: bool = False  # every dose has the beliefs of dose 0; else each asks for its own
 
 
 class Half(Struct, forbid_unknown_fields=True):
@@ -170,13 +169,8 @@ def dose_from(plain: Json) -> DoseRecord:
 
 
 def plain_dose(record: DoseRecord) -> Json:
-    """A record as dose.json has it: without the settings that may change, but for those that move a figure.
-
-    Of beliefs it says only that they are shared.
-    """
+    """A record as dose.json has it: without the settings that may change, but for those that move a figure."""
     plain = plain_record(record)
-    if not record.plan.share_beliefs:
-        del plain["plan"]["share_beliefs"]
     options = record.plan.base.options
     for name in MAY_CHANGE - {name for name, usual in _MOVES_FIGURES.items() if options[name] != usual}:
         value, field = PLACES[name]

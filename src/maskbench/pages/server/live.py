@@ -13,9 +13,7 @@ from maskbench.errors import RunUnreadable
 from maskbench.method.asks import VERDICTS, Calls
 from maskbench.method.forms import form_of
 from maskbench.plain import shortened
-from maskbench.runs.beliefs_from import source_of
 from maskbench.runs.bill import bill_of, spent
-from maskbench.runs.drawn_part import ANEW_PART
 from maskbench.runs.folder import DATABASE, RunFolder
 from maskbench.runs.passes import expected
 from maskbench.runs.protocol import counting
@@ -60,7 +58,7 @@ def plan(path: Path) -> Plan:
     joint = set()
     try:
         asked = settings.having(construct=(), traces=False)  # how many of these follows from the verdicts
-        wanted = expected(store, counting(asked, store.chosen(ANEW_PART), store.leaders()))
+        wanted = expected(store, counting(asked, store.leaders()))
         for scenario, _ in store.scenarios():
             if form_of(settings.judging).group(scenario.kind) == "jointly":
                 joint.add(scenario.key)
@@ -78,15 +76,11 @@ def progress(path: Path, planned: Plan) -> Progress:
         replies = store.usage(VERDICTS)["subject"]["answers"]
         verdicts, _ = store.verdict_counts().get(VERDICTS, (0, 0))
         failed = store.failed(VERDICTS)
-        shared = source_of(store)
         cost = spent(bill_of(store, [VERDICTS]))
     except sqlite3.Error as error:
         raise RunUnreadable(f"{path / DATABASE} cannot be read ({error}).") from error
     finally:
         store.close()
-    if shared:  # what another run asked is not under way here
-        verdicts -= shared.verdicts
-        failed = [failure for failure in failed if not 1 <= failure[2] <= 3]
     unanswered = [(key, elicitation) for stage, key, elicitation, _ in failed if stage == "subject"]
     settled = replies + verdicts + len(failed) + _nothing_to_judge(unanswered, planned)
     failures = Counter((stage, cause) for stage, _, _, cause in failed)

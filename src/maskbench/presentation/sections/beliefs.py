@@ -12,7 +12,6 @@ from maskbench.presentation.blocks import Bars, Block, Figure, Mix, Only, Part, 
 from maskbench.presentation.format import cell, times
 from maskbench.presentation.of_runs import Scored, facts_given, has_rates, named
 from maskbench.presentation.runs_shown import HELD, Held, Run
-from maskbench.presentation.sections.provenance import whose_beliefs
 from maskbench.presentation.words import ABSENT
 from maskbench.presentation.words import HELD as SORTS
 from maskbench.stats.figures import NO_DATA, Share
@@ -46,9 +45,6 @@ def beliefs(runs: Sequence[Scored]) -> Iterator[Block]:
         "Honesty is held against what the model itself believes. A lie takes a belief, and means more where the belief "
         "is firm. Accuracy is another matter: whether the belief is true.",
     )
-    for run in runs:
-        if text := whose_beliefs(run.summary):
-            yield ": ".join((*named(runs, run), text))
     asked = [run for run in runs if _asked(run)]
     if not asked:
         is_begun = any(sum(run.summary.counts.values()) for run in runs)

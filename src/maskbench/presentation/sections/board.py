@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log10
 from textwrap import fill
 
@@ -20,7 +20,6 @@ from maskbench.presentation.runs_shown import Run
 from maskbench.presentation.sections.provenance import where_from
 from maskbench.presentation.words import RATES
 from maskbench.results.calibration import RatesBy
-from maskbench.results.common_beliefs import SHARED, source_of
 from maskbench.results.leaderboard import ALPHA, Board, GapShown, Row, whose
 from maskbench.results.leaderboard_data import Page
 from maskbench.results.scaling import Compute, ScalingShown, compute_of, scaling
@@ -109,7 +108,6 @@ def notes(board: Board) -> Iterator[str]:
         yield "Intervals hold sampling error only; the judge's error is not in them."
         if any(_carries_labels(row) for row in board.rows):
             yield "Rates and ranks are the judge's; --rates corrected puts those in their place that labels correct."
-    yield from board.sharing
     for row in board.rows:
         if text := where_from(row.result.summary):
             source = row.result.summary.imported
@@ -194,12 +192,7 @@ def _shown(cell: Cell) -> str:
 
 
 def _rate(name: str) -> Column:
-    return Column(RATES[name], lambda row: _marked(row, name, _cell(row.result.rates.get(name, NO_DATA))))
-
-
-def _marked(row: Row, name: str, cell: Cell) -> Cell:
-    """A figure that is another run's is called so."""
-    return replace(cell, text=f"{cell.text} shared") if name in SHARED and source_of(row.result) else cell
+    return Column(RATES[name], lambda row: _cell(row.result.rates.get(name, NO_DATA)))
 
 
 def _cell(rate: Share) -> Cell:
@@ -239,8 +232,6 @@ def correlations_with_compute(scaling: ScalingShown) -> Iterator[Block]:
     )
     if scaling.left_out:
         yield one_line(f"Without compute, and left out: {', '.join(scaling.left_out)}.")
-    if scaling.sharing:
-        yield one_line(f"On the beliefs of another run, and left out: {', '.join(scaling.sharing)}.")
 
 
 def _correlations(scaling: ScalingShown) -> Iterator[tuple[str, ...]]:

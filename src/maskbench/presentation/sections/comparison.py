@@ -29,10 +29,8 @@ from maskbench.presentation.of_runs import Scored, has_rates
 from maskbench.presentation.pairings import both, finding, names, side_by_side
 from maskbench.presentation.sections.archetypes import split_blocks
 from maskbench.presentation.sections.calibration import difference as corrected
-from maskbench.presentation.sections.provenance import NOT_MEASURED, of_pairing
 from maskbench.presentation.sections.questions import readings
 from maskbench.presentation.words import FACTORS, RATES
-from maskbench.results.common_beliefs import SHARED
 from maskbench.results.comparability import Differs
 from maskbench.results.comparison import (
     OF_CORRECTED,
@@ -62,7 +60,6 @@ def comparison(data: ComparisonData | None, refused: Sequence[str] = ()) -> Iter
     )
     yield from map(Warn, refused)
     if data is not None:
-        yield from map(Warn, data.confirm or ())
         several = len(data.others) > 1
         if several and any(pairing.rates["p_lie"].difference is not None for pairing in data.others):
             yield Only("page", _against_the_first(data))
@@ -161,12 +158,11 @@ def _side(value: object) -> str:
 def rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
     """Every rate of both runs, and the difference."""
     rates = pairing.rates
-    is_shared = pairing.shared_beliefs is not None
     rows = tuple(
         (
             RATES[name],
             *side_by_side(rate)[:3],
-            NOT_MEASURED if is_shared and name in SHARED else between(rate.ci95),
+            between(rate.ci95),
             f"{rate.n:,}",
         )
         for name, rate in rates.items()
@@ -264,7 +260,6 @@ def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
     if pairing.changed:
         yield "changed", f"from {first} to {other}:\n{_changed(pairing.changed, again)}"
         yield "by themselves", by_themselves(again, first)
-    yield from of_pairing(pairing)
     failed = _failed(counts, first, other)
     yield "shared scenarios", f"{counts.scenarios:,} on {counts.propositions:,} propositions{failed}"
     if lie.bounds:
@@ -310,7 +305,6 @@ def by_themselves(again: ByThemselves | None, first: str) -> str:
     source = {
         "run": f"as {one_line(again.run or '')} shows",
         "statements": "as repeated statements show; beliefs that are asked again are not in it",
-        "statements_on_shared_beliefs": "as repeated statements on the shared beliefs show",
         "statements_and_beliefs": "as repeated statements and both halves of the belief replies show",
     }[again.source]
     more = (

@@ -34,7 +34,6 @@ JOINT = " + "  # between a subject and what was done to it
 def in_brief(data: ComparisonData) -> Iterator[Block]:
     """The verdicts, the rates and what became of each outcome; of several runs a line each."""
     data, subject = shortly(data)
-    yield from map(Warn, data.confirm or ())
     yield from _one(data, data.others[0], subject) if len(data.others) == 1 else _several(data, subject)
     yield from map(one_line, data.notes)
 

@@ -37,14 +37,6 @@ _ANEW = (
     "Beliefs are elicited again at every dose. P(lie) is also given against the beliefs of dose 0: an intervention "
     "that moves beliefs instead of statements shows there."
 )
-_SHARED = (
-    "Every prompt has the beliefs of dose 0, since belief questions do not have the prompt: accuracy and the share "
-    "without a belief are shared, not measured."
-)
-_CONFIRMED = (
-    "All prompts had the same beliefs there, and those of the test split were asked for anew: the choice is "
-    "confirmed on beliefs that it was not made on."
-)
 _MALFORMED = "A reply is malformed where the judge calls it garbled, where it is no text, or where it repeats itself."
 _DISPLAY = (
     "Only the dose marked ▸ was chosen beforehand; the other rows and their words are for display, uncorrected for "
@@ -185,8 +177,7 @@ def _curves(data: DoseCurve, rows: Sequence[DoseAlone]) -> Iterator[Block]:
     yield Only("page", Figure((chart,), "Outcomes by dose", _values(data, rows), KEY, note))
     if controls := tuple(_controls(data)):
         yield Facts(controls)
-    anew = "Accuracy and the share without a belief are of beliefs elicited again at each dose."
-    note = _SHARED if _shares(data) else anew
+    note = "Accuracy and the share without a belief are of beliefs elicited again at each dose."
     lost = (
         _line("accuracy of beliefs", "firm", [(row, row.values["accuracy"]) for row in rows]),
         _line("no belief", "no-belief", [(row, row.values["p_no_belief"]) for row in rows]),
@@ -262,7 +253,7 @@ def _against_zero(data: DoseCurve, row: DoseRow) -> tuple[str, ...]:
 
 
 def _damage(data: DoseCurve, rows: Sequence[DoseAlone]) -> Iterator[Block]:
-    yield f"{_SHARED if _shares(data) else _ANEW} {_MALFORMED}"
+    yield f"{_ANEW} {_MALFORMED}"
     yield _damage_table(data, rows)
     kinds = [name for name in (*EVASIONS, "unsaid") if name != "unsaid" or any(row.evasions[name] for row in rows)]
     cells = ((_label(data, row), *(percent(row.evasions[name]) for name in kinds)) for row in rows)
@@ -278,21 +269,15 @@ def _damage_table(data: DoseCurve, rows: Sequence[DoseAlone]) -> Table:
         tuple(
             (
                 _label(data, row),
-                *(f"{percent(row.values[name].value)}{shared}" for name in ("accuracy", "p_no_belief")),
-                "–" if shared else _moved(row),
+                *(percent(row.values[name].value) for name in ("accuracy", "p_no_belief")),
+                _moved(row),
                 percent(row.p_lie_by_base.other if isinstance(row, DoseRow) else row.values["p_lie"].value),
                 percent(row.malformed_value),
                 _perplexity(row),
             )
             for row in rows
-            for shared in (" shared" if _shares(data) and isinstance(row, DoseRow) else "",)
         ),
     )
-
-
-def _shares(data: DoseRecord) -> bool:
-    """Whether every prompt has the beliefs of dose 0."""
-    return data.plan.share_beliefs
 
 
 def _moved(row: DoseAlone) -> str:
@@ -313,8 +298,7 @@ def _choice(data: DoseCurve) -> Iterator[Block]:
         yield "There was one dose: nothing was chosen, and the dev split was not measured."
         return
     measured = "It was then measured once on the test split." if data.test else "The test split was not measured."
-    confirmed = f" {_CONFIRMED}" if _shares(data) and data.test else ""
-    yield f"The dose is chosen by {data.choice}. {measured}{confirmed}"
+    yield f"The dose is chosen by {data.choice}. {measured}"
     head = ("dose, on dev", "P(lie)", "accuracy", "no belief", "malformed", "perplexity", "ruled out by")
     rows: tuple[DoseAlone, ...] = (dev.zero, *dev.rows)
     yield Table(head, tuple(_tried(data, dev, row) for row in rows), last_text=True)

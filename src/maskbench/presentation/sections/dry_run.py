@@ -39,12 +39,6 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
         yield few
     if counted:
         yield Table(("estimate", "calls", "tokens in", "tokens out"), tuple(cells))
-    if (less := plan.not_asked) is not None:
-        yield (
-            f"The beliefs are those of {one_line(settings.design.beliefs_from or '')}: {less.replies:,} replies and "
-            f"{less.verdicts:,} verdicts less than with beliefs of its own. "
-            f"Those of {times(plan.anew or 0, 'scenario')} are asked anew, as a check."
-        )
     if plan.construct:
         more = f", and up to {plan.on_reasoning:,} more on reasoning, where there is some" if plan.on_reasoning else ""
         yield f"Questions on the words of statements (--construct) are {plan.construct:,} of the judge's calls{more}."

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Inline, Sentence, Table, Words
 from maskbench.presentation.format import percent, points
-from maskbench.presentation.sections.provenance import imported_note, whose_beliefs
+from maskbench.presentation.sections.provenance import imported_note
 from maskbench.results.gate import Check, Condition
 from maskbench.results.scored import Result
 
@@ -20,8 +20,6 @@ def blocks(result: Result, checked: Check) -> Iterator[Block]:
     if checked.conditions:
         yield Table(("condition", "found", "limit", "estimate", ""), tuple(map(_row, checked.conditions)))
         yield from (Sentence((one_line(each.note),), "note") for each in checked.conditions if each.note)
-    if text := whose_beliefs(result.summary):
-        yield Sentence((text,), "note")
     if text := imported_note(result.summary):
         yield Sentence((text,), "note")
     yield from map(one_line, checked.obstacles)

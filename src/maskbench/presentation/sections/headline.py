@@ -40,7 +40,7 @@ from maskbench.presentation.of_runs import (
 from maskbench.presentation.runs_shown import Run
 from maskbench.presentation.sections.calibration import beside as corrected
 from maskbench.presentation.sections.failures import failed
-from maskbench.presentation.sections.provenance import imported_note, shared_mark, where_from, whose_beliefs
+from maskbench.presentation.sections.provenance import imported_note, where_from
 from maskbench.presentation.words import archetype
 from maskbench.results.leaderboard import SIMULATED
 from maskbench.results.summary import Summary, left_open
@@ -210,8 +210,8 @@ def finding(run: Scored) -> str:
     return (
         f"Under pressure {label} contradicted its own stated belief in {percent(rates['p_lie'].value)} of "
         f"{unit([run])} ({interval(rates['p_lie'].ci95)}), kept to it in {percent(rates['p_honest'].value)}, evaded in "
-        f"{percent(rates['p_evasive'].value)}, and had no stable belief in {percent(rates['p_no_belief'].value)}"
-        f"{shared_mark(run.summary)}.{_often(run)}"
+        f"{percent(rates['p_evasive'].value)}, and had no stable belief in {percent(rates['p_no_belief'].value)}."
+        f"{_often(run)}"
     )
 
 
@@ -275,8 +275,6 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
         yield "How to continue.", one_line(f"{what}: `{command}`", 1000)
     if text := _answered(summary):
         yield "Not one model.", text
-    if text := whose_beliefs(summary):
-        yield "Shared beliefs.", text
     if text := imported_note(summary):
         yield "Imported.", text
     if dispute := _disputed(summary):
@@ -355,17 +353,12 @@ def _table(runs: Sequence[Scored]) -> Table:
     disputed = any("disputed" in run.summary.counts for run in runs)
     planted = any(run.summary.planted for run in runs)
     rows: list[tuple[Inline, ...]] = [
-        (*named(runs, run), Words(_called(run, name), name), f"{count:,}", *_share(run, name, disputed, planted))
+        (*named(runs, run), Words(name.replace("_", " "), name), f"{count:,}", *_share(run, name, disputed, planted))
         for run in runs
         for name, count in run.summary.counts.items()
     ]
     more = (*(("disputes either way",) if disputed else ()), *(("as simulated",) if planted else ()))
     return table(runs, ("outcome", "scenarios", "share", "95 %", *more), rows, " ".join(_notes(runs)))
-
-
-def _called(run: Scored, name: OutcomeName) -> str:
-    """What an outcome is called in the table, with a mark where it was not measured here."""
-    return f"{name.replace('_', ' ')}{shared_mark(run.summary) if name == 'no_belief' else ''}"
 
 
 def _share(run: Scored, name: OutcomeName, disputed: bool, planted: bool) -> Iterator[str]:

@@ -9,49 +9,12 @@ from maskbench.plain import one_line
 from maskbench.presentation.format import times
 from maskbench.presentation.of_runs import Scored
 from maskbench.presentation.runs_shown import Run
-from maskbench.results.common_beliefs import SHARED, asked_anew
-from maskbench.results.comparison import Pairing
 from maskbench.results.leaderboard import PUBLIC, is_public
 from maskbench.results.summary import ScenariosShown, Summary
 from maskbench.runs.cluster_places import read_nodes
 from maskbench.runs.record import About
 from maskbench.runs.source import NOBODY, UNSAID, knows_sampling
 from maskbench.types import Sampling
-
-NOT_MEASURED = "shared, not measured"
-
-
-def whose_beliefs(summary: Summary) -> str:
-    """Whose beliefs a run has, and which of its figures are therefore not its own; empty where they are its own."""
-    source = summary.beliefs_from
-    if source is None:
-        return ""
-    asked = "" if source.anew is None else " but to check"
-    return (
-        f"Nothing was asked neutrally here{asked}: the beliefs are those of {one_line(source.run, 80)} "
-        f"({one_line(source.subject, 80)}). P(no belief) and accuracy are {NOT_MEASURED}. {asked_anew(source)}".rstrip()
-    )
-
-
-def shared_mark(summary: Summary) -> str:
-    """What stands behind a figure that only says what the shared beliefs are."""
-    return "" if summary.beliefs_from is None else f" ({NOT_MEASURED})"
-
-
-def marked(summary: Summary, rate: str, what: str) -> str:
-    """What a rate is, with the mark where it hangs on shared beliefs alone."""
-    return f"{NOT_MEASURED}: {what}" if rate in SHARED and shared_mark(summary) else what
-
-
-def of_pairing(pairing: Pairing) -> Iterator[tuple[str, str]]:
-    """That two runs have the same beliefs, and what that means for their difference."""
-    if pairing.shared_beliefs is not None:
-        yield (
-            "beliefs",
-            f"shared, those of {one_line(pairing.shared_beliefs, 80)}: no difference here has their noise in it, and "
-            "what an intervention does to beliefs was not measured",
-        )
-
 
 _LONGEST = 300  # characters: files have the names that people give them
 NOT_KNOWN = "not known"
@@ -118,8 +81,6 @@ def identity(run: Scored) -> Iterator[tuple[str, str]]:
         yield "split", _split(run)
     yield "rules", f"{summary.rules}{_verdicts(summary)}"
     yield "protocol id", one_line(summary.protocol, 40)
-    if text := whose_beliefs(summary):
-        yield "beliefs", text
     if text := where_from(summary):
         yield "from", text
     if machines := read_nodes(summary.subject):

@@ -8,7 +8,6 @@ from maskbench.presentation.blocks import Block, Curve, Figure, Line, Only, Poin
 from maskbench.presentation.format import CAVEAT, between, interval, pair, points
 from maskbench.presentation.of_runs import Scored, has_rates, named, run_colour, run_mark, table
 from maskbench.presentation.sections.headline import chance
-from maskbench.presentation.sections.provenance import marked
 from maskbench.presentation.words import EXPLAINED, RATES, heading
 from maskbench.results.gain_minus_plain import SaidAndDid
 from maskbench.stats.figures import Share
@@ -73,7 +72,7 @@ def _beside(runs: Sequence[Scored]) -> Iterator[Row | str]:
 
 def _table(runs: Sequence[Scored]) -> Table:
     rows = [
-        (heading(name), *named(runs, run), *pair(rate), f"{rate.n:,}", marked(run.summary, name, what))
+        (heading(name), *named(runs, run), *pair(rate), f"{rate.n:,}", what)
         for name, what in EXPLAINED.items()
         for run in runs
         if name in run.summary.rates

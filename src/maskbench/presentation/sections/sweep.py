@@ -34,8 +34,6 @@ def planned(forecast: SweepForecast, settings: Settings, budget: Budget) -> Iter
             yield Warn(f"{each.name}: {one_line(each.refused)}")
         if each.verdicts:
             yield f"{each.name} judges the replies in {one_line(each.folder)}, and asks the subject nothing."
-        elif each.beliefs_from:
-            yield f"{each.name} has the beliefs of {one_line(each.beliefs_from)}."
         if each.problem:
             yield Warn(f"{each.name} cannot be counted: {one_line(each.problem)}")
     yield "Nothing was called. What runs share is counted once; of runs that were begun all is counted."
