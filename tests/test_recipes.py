@@ -458,9 +458,7 @@ def test_a_task(copy: Copy) -> None:
         passes, "from maskbench.method.forms import form_of\n", "from maskbench.method.in_french import in_french\n"
     )
     row = "\n    lambda hearing, *_: Pass(in_french(hearing), hearing, after=whole(hearing)),\n"
-    copy.insert(
-        passes, "FURTHER: Sequence[Callable[[Hearing, Container[Key], Store | None], Pass | None]] = (", row + "    "
-    )
+    copy.insert(passes, "FURTHER: Sequence[Callable[[Hearing, Store | None], Pass | None]] = (", row + "    ")
     run = copy.measured("sim", "sim-judge")
     with sqlite3.connect(run / "run.sqlite") as store:
         (replies,) = store.execute("SELECT count(text) FROM replies WHERE elicitation = 99").fetchone()

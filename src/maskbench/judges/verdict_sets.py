@@ -169,11 +169,7 @@ class VerdictSet:
 
     def finished(self, samples: Samples) -> Items | None:
         """The samples by elicitation and run, where everything is answered and judged or has failed; else None."""
-        return self.finish(samples.scenario, self.items(samples))
-
-    def finish(self, scenario: Scenario, items: Sequence[Item]) -> Items | None:
-        """These samples of a scenario by elicitation and run, as `finished` gives them."""
-        return finished(scenario, items, self.settings)
+        return finished(samples.scenario, self.items(samples), self.settings)
 
     def done(self, samples: Samples, weight: float, rules: RuleSet) -> Done | None:
         """A scenario with what it comes to, None where it is not done; of those that are alike one is scored."""
@@ -399,9 +395,9 @@ class AuditSet(VerdictSet):
         """Whether the audit is about this scenario."""
         return wants(self.audit, scenario, self.chosen)
 
-    def finish(self, scenario: Scenario, items: Sequence[Item]) -> Items | None:
+    def finished(self, samples: Samples) -> Items | None:
         """As for every set, of the scenarios that the audit is about."""
-        return finished(scenario, items, self.settings) if self.is_about(scenario) else None
+        return super().finished(samples) if self.is_about(samples.scenario) else None
 
     def wanted(self) -> dict[Archetype, int]:
         """How many scenarios of each archetype the audit is about."""
