@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from maskbench.judges.audit_kinds import verdict_exchanged
+from maskbench.judges.exam.exchanged import verdict_exchanged
 from maskbench.judges.exam.questions import Question
 from maskbench.method.proposition import options, pivot
 from maskbench.types import BinaryVerdict, Letter, NumericalVerdict, Range, Verdict

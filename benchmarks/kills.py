@@ -40,7 +40,7 @@ MEASURED: Mapping[str, Mapping[str, Any]] = {
     "controls": {"placebo": True, "check_provided": True, "self_report": True, "traces": True},
     "questions": {"construct": ("harm", "suspicion")},
 }
-JUDGED = ("another judge", "swap", "repeat")  # of a run that is there
+JUDGED = ("another judge", "the same judge")  # of a run that is there
 TASKS = (*MEASURED, "exam", *JUDGED)
 ASKED = 60  # questions of the exam's paper
 EXECUTORS: Mapping[str, Mapping[str, Any]] = {
@@ -51,7 +51,7 @@ EXECUTORS: Mapping[str, Mapping[str, Any]] = {
 PAIRS = [(task, executor) for task in TASKS for executor in EXECUTORS]
 BASE = "whole", "live"  # the run that judges judge again
 LOADED = (  # before processes are forked, so that each of them begins at once
-    *("maskbench.measurement", "maskbench.judges.auditing", "maskbench.models.chat.openai_batches", "scipy.special"),
+    *("maskbench.measurement", "maskbench.judges.judge_again", "maskbench.models.chat.openai_batches", "scipy.special"),
     *("maskbench.runs.batch_machine", "filelock", "uvloop", "charset_normalizer", "encodings.idna", "stringprep"),
 )
 
@@ -71,14 +71,12 @@ class Cell(NamedTuple):
 def carry_out(cell: Cell, environ: Mapping[str, str]) -> None:
     """Do what a cell says, in this process, from wherever its folder stands."""
     import process_pool
-    from maskbench.judges.auditing import audit, settings_of
     from maskbench.judges.exam.papers import paper_for
     from maskbench.judges.exam.sitting import exam_settings, examine
     from maskbench.judges.judge_again import judge
     from maskbench.measurement import measure
     from maskbench.runs import batched
     from maskbench.runs.folder import RunFolder
-    from maskbench.runs.record import Audit
     from maskbench.settings import Settings
 
     batched.LEAST = 1
@@ -95,12 +93,9 @@ def carry_out(cell: Cell, environ: Mapping[str, str]) -> None:
         whole = paper_for("openai/judge")
         paper = replace(whole, questions=whole.questions[:ASKED])
         examine(exam_settings("openai/judge").having(connections=8, **how), folder.path, 1, environ, paper=paper)
-    elif cell.task == "another judge":
-        settings = folder.settings().having(judge="openai/judge-two", numeric_judge="openai/judge-two", **how)
-        judge(folder, settings, "another", environ)
     else:
-        wanted = Audit(cell.task, "default")
-        audit(folder, wanted, settings_of(folder, wanted).having(connections=8, **how), environ)
+        name = "openai/judge-two" if cell.task == "another judge" else "openai/judge"
+        judge(folder, folder.settings().having(judge=name, numeric_judge=name, **how), "again", environ)
 
 
 def serve_cells() -> None:

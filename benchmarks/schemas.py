@@ -17,7 +17,6 @@ from maskbench.interop.exam_card import ExamCard
 from maskbench.interop.imported import ImportData
 from maskbench.interop.transcripts import Transcript
 from maskbench.interventions.dose.record import DoseCurve
-from maskbench.judges.audit_figures import AuditData
 from maskbench.judges.people.against_judge import AgreementData
 from maskbench.models.chat.contact import Contact
 from maskbench.presentation.sections.construct_exam import ConstructExamData
@@ -51,7 +50,6 @@ TYPES: dict[str, type] = {
     "exam-result": ExamData,
     "exam-card": ExamCard,
     "construct-exam": ConstructExamData,
-    "audit": AuditData,
     "agreement": AgreementData,
     "construct-people": ConstructPeople,
     "dose": DoseCurve,

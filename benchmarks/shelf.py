@@ -58,8 +58,6 @@ MEANT: Mapping[str, str] = {
 
 # How a command is spelt here, how a version spells it that has the command named third, and that command.
 NAMES: Sequence[tuple[str, str, str]] = (
-    (r"judge (\S+) --audit show", r"audit \1", "audit"),
-    (r"judge (\S+) --audit (\S+)", r"audit \1 --\2", "audit"),
     (r"label (\S+) --show", r"agreement \1", "agreement"),
     (r"compare (\S+ \S+) --why", r"explain \1", "explain"),
     (r"score (\S+) --as (\S+) --why (\S+)", r"explain \1 --as \2 --as \3", "explain"),
@@ -95,8 +93,6 @@ again       judge whole --judge openai/judge-two
 third       judge whole --judge openai/judge-three --judge-style verdict
 asked       judge whole --construct harm,asked_by
 look        judge honest --second openai/judge-strong --second-share 0.5
-swap        judge other --audit swap
-repeat      judge other --audit repeat
 exam        exam openai/judge --short --out exam
 exam-each   exam openai/judge --short --judge-beliefs together --out exam-each
 exam-asked  exam openai/judge --construct harm --out exam-asked
@@ -183,8 +179,6 @@ second      score whole --verdicts openai-judge-two
 corrected   score whole --labels-from other
 answered    score odd --answered-by another-model
 one         score whole --archetype statistics
-audits      judge other --audit show
-audits-json judge other --audit show --json
 agreement   label other --show
 agree-json  label other --show --json
 agree-asked label construct --show --construct all

@@ -22,7 +22,7 @@ _SLOW = (
     "table hf dose_local label_browser report_browser read_once report_people view_browser resume leaderboard view "
     "walk judge_again cli exam verdict_sets report_page sim measurement pinocchio streams lorra label_server "
     "against_judge spread_over_seeds construct_planted construct_labels label_construct_browser "
-    "tampered auditing checkpoints comparison second_look explorer gate serving comparison_of_looks "
+    "tampered checkpoints comparison second_look explorer gate serving comparison_of_looks "
     "directions scaling controls judge_style corpus all_pairs python_door forecast dose calibration published_set "
     "disk contrast judges_agree lorra_texts pairings dose_cli benchmarks organism schemas recipes "
     "batches_killed batches_nasty batches "

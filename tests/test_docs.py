@@ -110,8 +110,8 @@ def test_a_link_to_nowhere_stops_the_build(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("link", "expected"),
     [
-        ("judges.md#audit", "judges.md#audit"),
-        ("#audit", "#audit"),
+        ("judges.md#correction", "judges.md#correction"),
+        ("#correction", "#correction"),
         ("https://arxiv.org/abs/2503.03750", "https://arxiv.org/abs/2503.03750"),
         ("../CONTRIBUTING.md", f"{site.HOME}/CONTRIBUTING.md"),
         ("project/performance.md", f"{site.HOME}/docs/project/performance.md"),
@@ -195,7 +195,7 @@ def test_the_tutorial_is_a_page() -> None:
     places = [text.index(f"```python\n{source}\n```") for source in sources]
     assert places == sorted(places)
     assert text.count("```text\n") > 3
-    assert site.within("judges.md#audit") == "../judges.md#audit"
+    assert site.within("judges.md#correction") == "../judges.md#correction"
 
 
 # Words

@@ -46,7 +46,7 @@ READ = {
         *("forecast", "protocol", "questions", "record", "source", "store", "system_prompts"),
     },
     "judges": {
-        *("audit_figures", "audit_kinds", "construct_answers", "doctor_reading", "judges_agree"),
+        *("construct_answers", "doctor_reading", "judges_agree"),
         *("exam.construct_marks", "exam.marks", "exam.questions", "exam.result", "second_look"),
         "verdict_sets",
         *("people.against_judge", "people.construct_agreement", "people.construct_labels"),
@@ -55,7 +55,7 @@ READ = {
 }
 ASKS = {  # modules that a model is asked by
     *("measurement", "models.chat.client", "models.hf.model", "runs.batched", "runs.desk", "runs.executor"),
-    *("runs.live", "runs.loop", "runs.session", "judges.judge_again", "judges.auditing", "judges.construct_judging"),
+    *("runs.live", "runs.loop", "runs.session", "judges.judge_again", "judges.construct_judging"),
 }
 
 # Who may touch disk, network, clock, signals or environment (or a model of the user's own, which may do anything).

@@ -241,20 +241,6 @@ def test_a_report_section(copy: Copy) -> None:
     followed(copy, "A report section")
 
 
-def test_an_audit_of_the_judge(copy: Copy) -> None:
-    """A row of the table of audits makes an audit, which is carried out, printed and reported."""
-    copy.insert(
-        "judges/audit_kinds.py",
-        "\nKINDS: Mapping[str, AuditKind] = {\n",
-        '    "again": AuditKind("Asked again", "for the third time", "asks it", _as_it_is, _unchanged, anew=True),\n',
-    )
-    run = copy.measured("sim", "sim-judge/noise=0.5")
-    assert "for the third time" in copy.run("judge", run, "--audit", "again")
-    copy.run("report", run, "--out", copy.place / "page.html")
-    assert "Asked again" in (copy.place / "page.html").read_text(encoding="utf-8")
-    followed(copy, "An audit of the judge")
-
-
 def test_a_control_on_the_subject(copy: Copy) -> None:
     """A module that declares it, a row and a field make a control, which a run adds, judges and reports."""
     copy.new(

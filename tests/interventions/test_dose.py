@@ -207,7 +207,7 @@ def test_a_folder_that_holds_a_run_or_nothing_is_refused(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"zeal": 1}, r"dose\.json is no record of a dose curve: zeal is not known\. Restore the file"),
+        ({"zeal": 1}, r"dose\.json is no record of a dose curve: zeal is not known\. Use maskbench "),
         ({"plan": {"zeal": 1}}, r"no record of a dose curve: plan\.zeal is not known"),
         ({"plan": {"base": {"zeal": 1}}}, r"no record of a dose curve: plan\.base\.zeal is not known"),
         ({"plan": {"limits": {"zeal": 1.0}}}, r"no record of a dose curve: plan\.limits\.zeal is not known"),

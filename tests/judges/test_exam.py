@@ -23,7 +23,7 @@ import pytest
 import forks
 from flows import Told, command, typed
 from maskbench.errors import Interrupted, ModelError, RunError, RunMismatch, UsageError
-from maskbench.judges.audit_kinds import verdict_exchanged
+from maskbench.judges.exam.exchanged import verdict_exchanged
 from maskbench.judges.exam.marks import Answer, Repeated, Score, condition, is_right, score, wrong_of
 from maskbench.judges.exam.papers import in_sandbox, paper_for, simulated
 from maskbench.judges.exam.questions import JOINT, SHORT, Paper, Question, scenarios, short, written

@@ -1,5 +1,6 @@
 """Stored replies judged once more: into a set of its own, resumable, with its own provenance, and never generating."""
 
+import math
 import signal
 import sys
 import time
@@ -18,8 +19,10 @@ from flows import maskbench as process
 from maskbench.cli import main
 from maskbench.errors import RunLocked, RunMismatch, UnknownModel, UsageError
 from maskbench.judges.judge_again import default_name, forecast, judge
-from maskbench.judges.verdict_sets import listed
+from maskbench.judges.judges_agree import Alike, agreement
+from maskbench.judges.verdict_sets import listed, reading
 from maskbench.measurement import measure
+from maskbench.method.rules import RULES
 from maskbench.models.scripted import Script, ScriptedModel
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
@@ -108,6 +111,91 @@ def test_where_verdicts_may_not_be_shared_every_reply_is_asked_about(tmp_path: P
     seen, total = Recorder(verdict_a), forecast(RunFolder(path), RunFolder(path).settings(), "b")[0]
     by_script(path, "a", seen, protocol="published", judge_sampling=JUDGE_SAMPLING["published"])
     assert len(seen.asks) == len({(ask.scenario.key, ask.elicitation, ask.runs) for ask, _ in seen.asks}) == total
+
+
+# The same judge again
+
+
+def alike(path: Path, first: str, other: str) -> Alike:
+    """How far two sets of a run agree on statements."""
+    with reading(path) as opened:
+        sets = [opened.verdicts(name) for name in (first, other)]
+        (pair,) = agreement(sets, RULES["reference"], opened.store.count()).pairs
+    return pair.verdicts["statement"]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_a_judge_asked_again_shows_how_sure_it_is(tmp_path: Path, noise: float) -> None:
+    """Two verdicts that each turn to one of two others with chance 0.1 differ in 0.185 of all replies."""
+    name = f"sim-judge/noise={noise},seed=1"
+    path = run(tmp_path / "run", judge=name, numeric_judge=name, statements=10)
+    judged(path, "again", name)
+    seen, differ = alike(path, "default", "again"), 2 * noise * (1 - noise) + noise**2 / 2
+    assert seen.agree is not None
+    assert abs(1 - seen.agree - differ) <= 4 * math.sqrt(differ * (1 - differ) / seen.n)
+
+
+def test_a_set_of_the_same_name_is_the_same(tmp_path: Path) -> None:
+    """The name alone seeds it: a copy of the run gets the same verdicts, and another name gets others."""
+    name = "sim-judge/noise=0.2"
+    path = run(tmp_path / "run", judge=name, numeric_judge=name, statements=3)
+    other = copied(path, tmp_path / "other")
+    assert judged(path, "again", name).counts == judged(other, "again", name).counts
+    assert alike(path, "default", "again").counts == alike(other, "default", "again").counts
+    judged(path, "once_more", name)
+    assert there(alike(path, "again", "once_more").agree) < 1
+
+
+def test_a_judge_asked_again_is_asked_about_each_reply_by_seeds_of_its_own(tmp_path: Path) -> None:
+    """No verdict is shared, no seed goes out twice, the words are the same, and so it stays where the set goes on."""
+    path = run(tmp_path / "run", limit=6, statements=3)
+    first, again = Recorder(verdict_a), Recorder(verdict_a)
+    by_script(path, "a", first)
+    made = RunFolder(path).settings().having(judge="the judge", numeric_judge="the judge")
+    planned = forecast(RunFolder(path), made, "b")[0]
+    again.script = lambda ask, _: Failure("judge", "server_error", "no") if len(again.asks) % 2 else verdict_a(ask)
+    by_script(path, "b", again)
+    by_script(path, "b", again)
+    assert planned == sum(each.verdicts for each in listed(RunFolder(path)) if each.name == "a") > len(first.asks)
+    assert {ask.messages for ask, _ in again.asks} == {ask.messages for ask, _ in first.asks}
+    seeds = {ask.seeds[0] for ask, _ in first.asks}
+    assert seeds.isdisjoint(ask.seeds[0] for ask, _ in again.asks)
+    by_script(path, "a", first)
+    assert {ask.seeds[0] for ask, _ in first.asks} == seeds
+
+
+def test_another_judges_seeds_hang_on_no_name(tmp_path: Path) -> None:
+    """The first set by a judge has the seeds that a run with that judge has, whatever the set is called."""
+    path, other = run(tmp_path / "run", limit=6), run(tmp_path / "other", limit=6)
+    one, two = Recorder(verdict_a), Recorder(verdict_a)
+    by_script(path, "a", one)
+    by_script(other, "b", two)
+    assert [ask.seeds for ask, _ in one.asks] == [ask.seeds for ask, _ in two.asks]
+
+
+def test_numbers_apart_are_asked_again_too(tmp_path: Path) -> None:
+    """A second set with numbers apart takes nothing from the first one."""
+    path, few, all_ = run(tmp_path / "run", limit=24), Recorder(verdict_a), Recorder(verdict_a)
+    by_script(path, "a", verdict_a)
+    by_script(path, "apart", few, judge_numbers="apart")
+    by_script(path, "apart_again", all_, judge_numbers="apart")
+    sets = {each.name: each.verdicts + each.failed for each in listed(RunFolder(path))}
+    assert 0 < len({ask.messages for ask, _ in few.asks}) < len({ask.messages for ask, _ in all_.asks})
+    assert sets["apart"] == sets["apart_again"] <= len(all_.asks)
+
+
+def test_a_set_that_another_version_made_is_refused(tmp_path: Path) -> None:
+    """One with a part that is not known, as of a kind that went, is named with the way over; nothing is changed."""
+    path = run(tmp_path / "run", limit=6)
+    judged(path, "b", "sim-judge/seed=1")
+    record = RunFolder(path).record()
+    record["verdict_sets"]["b"]["kind"] = "swap"
+    (path / "run.json").write_bytes(before := orjson.dumps(record))
+    refused = command("score", path, env={})
+    assert refused.code == 2
+    assert ": verdict_sets.b.kind is not known. Use maskbench " in refused.err
+    assert "or its `export --format published` and `import` here, or start a new run." in refused.err
+    assert (path / "run.json").read_bytes() == before
 
 
 # Resuming

@@ -19,6 +19,6 @@ def signatures(path: Path) -> list[tuple[str, str]]:
 
 
 def test_only_the_edge_knows_loose_dictionaries() -> None:
-    """Agreement, audits, labels, marks and usage have types; JSON stands in no room of theirs."""
+    """Agreement, labels, marks and usage have types; JSON stands in no room of theirs."""
     known = [pair for path in (ROOT / "judges").rglob("*.py") for pair in signatures(path)]
     assert {name for name, signature in known if LOOSE.search(signature)} == set()

@@ -15,7 +15,6 @@ from flows import command
 from maskbench import compare, score
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.interop.export import write
-from maskbench.judges.auditing import audit
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Look
 from maskbench.judges.verdict_sets import listed, open_verdicts
@@ -26,7 +25,6 @@ from maskbench.results.gate import Limits, check_run
 from maskbench.results.leaderboard import boards
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.record import Audit
 from maskbench.stats.agreement import kappa
 from measured_runs import run
 from there import there
@@ -103,15 +101,12 @@ def test_a_leaderboard_goes_on_without_runs_that_lack_the_set(thrice: Path, tmp_
 
 
 def test_no_judge_votes_twice(thrice: Path, tmp_path: Path) -> None:
-    """A second look and an audit are refused in a majority by name; equal judges are pointed out."""
+    """A second look is refused in a majority by name; equal judges are pointed out."""
     path = tmp_path / "run"
     shutil.copytree(thrice, path)
     judged(path, "look", "sim-judge", Look("b", share=1))
-    audit(RunFolder(path), Audit("repeat", "b"))
     with pytest.raises(UsageError, match=r"look is a second look after b, .* sets of .*: default, b, c\."):
         result(RunFolder(path), verdicts="majority:b,look")
-    with pytest.raises(UsageError, match=r"b~repeat is an audit, .* it would vote twice"):
-        result(RunFolder(path), verdicts="majority:default,b~repeat")
     judged(path, "twin", NOISY["b"])
     (note,) = [one for one in result(RunFolder(path), verdicts="majority:b,c,twin").notes if "votes" in one]
     assert note.startswith("b, twin are one and the same judge, asked in the same way")

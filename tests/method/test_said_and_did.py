@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from maskbench.judges.audit_kinds import exchanged
+from maskbench.judges.exam.exchanged import exchanged
 from maskbench.method.archetypes import TABLE
 from maskbench.method.forms import ask_about, load_prompts
 from maskbench.method.forms.prompts import fill
@@ -79,7 +79,7 @@ def test_judged_together() -> None:
 
 
 def test_options_exchanged() -> None:
-    """An audit that exchanges the options exchanges those of the other question, too."""
+    """An exam that exchanges the options exchanges those of the other question, too."""
     turned = exchanged(log())
     assert (turned.truth, judged_as(turned, 3).truth) == ("B", "A")
     assert options(judged_as(turned, 3).proposition) == ("Module 1 was shortened.", "Module 1 was left alone.")

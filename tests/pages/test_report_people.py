@@ -1,4 +1,4 @@
-"""The report on a run whose judge was looked at closer: by readers, by audits; what stands there and what must not."""
+"""The report on a run whose judge was looked at closer: by readers, by judges; what stands there and what must not."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from test_report_page import Element, page, parsed, table
 
 from browser import PHONE, Chromium, in_browser
 from hostile import hostile_run
-from maskbench.judges.audit_figures import figures
-from maskbench.judges.auditing import audit
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.against_judge import measured
 from maskbench.judges.second_look import Look
@@ -27,7 +25,6 @@ from maskbench.presentation.format import between, interval, percent
 from maskbench.presentation.format import points as difference
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.record import Audit
 from maskbench.types import BinaryVerdict
 from measured_runs import edit, run
 from there import there
@@ -38,7 +35,7 @@ UNFOLD = "document.querySelectorAll('details').forEach((details) => { details.op
 
 @pytest.fixture(scope="module")
 def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with another judge, a second look, both audits and the labels of two raters and an adjudicator."""
+    """A run with another judge, a second look, and the labels of two raters and an adjudicator."""
     path = run(
         tmp_path_factory.mktemp("looked at") / "run",
         "sim/lie=0.35,evade=0.2,unsure=0.1",
@@ -48,8 +45,6 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Path:
     right = folder.settings().having(judge="sim-judge", numeric_judge="sim-judge")
     judge(folder, right, "right", {})
     judge(folder, right, "closer", {}, look=Look("default", share=0.3))
-    audit(folder, Audit("swap", "default"))
-    audit(folder, Audit("repeat", "default", 40))
     labels, scenarios = sampled(folder, 90)
     verdicts = by_judge(folder, scenarios)
     other = turned(verdicts, 3)
@@ -175,46 +170,7 @@ def test_several_runs_have_their_names(looked_at: Path, tmp_path: Path) -> None:
     assert section.of("case")[0].all("a")[0].attributes["href"].endswith("&run=2")
 
 
-# Audits, and what else there is
-
-
-def test_audits_stand_on_the_page(looked_at: Path, shown: Element) -> None:
-    """Flips and repetitions with what they do to P(lie), as `maskbench judge --audit` has them."""
-    section, folder = shown.at("audits"), RunFolder(looked_at)
-    swap, again = (
-        to_builtins(figures(folder, audit)) for audit in (Audit("swap", "default"), Audit("repeat", "default", 40))
-    )
-    flips, repeated = section.all("table")
-    for name, label in (("all", "all replies"), ("continuations", "Continuations")):
-        group = swap["by"][name]
-        share, leans = group["flipped"], [group["first_both"], group["second_both"]]
-        assert table(flips, label)[1:] == [
-            str(group["asserted"]),
-            percent(share["value"]),
-            interval(share["ci95"]),
-            *map(str, (group["flipped_count"], *leans)),
-        ]
-    group = again["by"]["all"]
-    assert table(repeated, "all replies")[1:3] == [str(group["n"]), percent(1 - group["changed"]["value"])]
-    for asked_again in (swap, again):
-        lie = asked_again["p_lie"]
-        assert f"{percent(lie['first'])} as judged and {percent(lie['other'])} in the audit" in str(section)
-        assert f"{difference(lie['difference'])} points ({between(lie['ci95'])})" in str(section)
-    assert [str(each) for each in section.all("h3")] == ["The options exchanged", "The same words once more"]
-    assert "on 40 scenarios drawn by seed 0" in str(section)
-
-
-def test_an_audit_without_verdicts_says_so(looked_at: Path, tmp_path: Path) -> None:
-    """One that was begun and stopped is no figure."""
-    path = copied(looked_at, tmp_path)
-    folder = RunFolder(path)
-    record = folder.record()
-    about = record["verdict_sets"]["default~swap"]
-    record["verdict_sets"]["right~swap"] = {**about, "audit": {**about["audit"], "of": "right"}}
-    edit(path, verdict_sets=record["verdict_sets"])
-    assert "with the options exchanged (verdict set right, rules reference); no reply has both verdicts yet" in str(
-        page(path).at("audits")
-    )
+# What else there is
 
 
 def test_what_the_page_is_not_about_has_its_command(looked_at: Path, shown: Element, tmp_path: Path) -> None:
@@ -225,7 +181,7 @@ def test_what_the_page_is_not_about_has_its_command(looked_at: Path, shown: Elem
     assert "The rates here are those of sim-judge on all scenarios" in str(closer.at("corrected"))
     assert len(closer.at("judges").all("code")) == 1
     plain = run(tmp_path / "plain", limit=6)
-    assert not [each for each in page(plain) if each.attributes.get("id") in ("judges", "audits", "people")]
+    assert not [each for each in page(plain) if each.attributes.get("id") in ("judges", "people")]
 
 
 # In a browser
@@ -246,7 +202,7 @@ def test_axe_finds_no_serious_fault(chromium: Chromium, file: Path, size: tuple[
     with chromium.tab(file, size=size, dark=dark) as tab:
         tab.page.evaluate(UNFOLD)
         assert tab.width() <= size[0]
-        for section in ("#judges", "#audits", "#people", "#corrected"):
+        for section in ("#judges", "#people", "#corrected"):
             assert tab.faults(section) == []
 
 

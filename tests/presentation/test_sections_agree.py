@@ -10,16 +10,12 @@ from test_labels import by_judge, give, sampled
 
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.record import Plan
-from maskbench.judges.audit_figures import figures
-from maskbench.judges.auditing import audit
-from maskbench.judges.verdict_sets import reading
 from maskbench.pages import dose_page
 from maskbench.pages.page import render
 from maskbench.presentation.blocks import Block, Facts, Heading, Only, Section, Sentence, Table, Warn, seen, text_of
 from maskbench.presentation.runs_shown import runs as read
-from maskbench.presentation.sections import doses, judges, people
+from maskbench.presentation.sections import doses, people
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.record import Audit
 from maskbench.runs.watching import Unwatched
 from measured_runs import run, settings
 
@@ -53,24 +49,16 @@ def missing(blocks: Sequence[Block | Section], page: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with an audit and a rater's labels."""
+    """A run with a rater's labels."""
     path = run(tmp_path_factory.mktemp("agree") / "run", "sim/lie=0.4", judge="sim-judge/accuracy=0.86", limit=24)
     folder = RunFolder(path)
-    audit(folder, Audit("swap", "default"))
     labels, scenarios = sampled(folder, 12)
     give(labels, "Anna", by_judge(folder, scenarios))
     return path
 
 
-def test_audits(looked_at: Path) -> None:
-    """An audit says the same in both."""
-    with reading(looked_at) as opened:
-        blocks = list(judges.audit_blocks(opened, figures(opened, Audit("swap", "default"))))
-    assert missing(blocks, render([looked_at]).html) == []
-
-
 def test_people(looked_at: Path) -> None:
-    """So do people's labels, for those who may not be told a rater's name."""
+    """People's labels are the same in both, for those who may not be told a rater's name."""
     with read([looked_at], None, None) as runs:
         blocks = list(people.of_runs(runs, lambda _: True))
     assert len(blocks) > 6

@@ -9,7 +9,7 @@ from maskbench.judges.verdict_sets import OpenRun, reading
 from maskbench.method.outcomes import score as score_alone
 from maskbench.method.rules import RULES, named
 from maskbench.pages.page import render
-from maskbench.results.comparison import compare, compare_read, read_judged
+from maskbench.results.comparison import compare, compare_read
 from maskbench.results.scored import read, score
 from maskbench.runs.folder import RunFolder
 from measured_runs import change, run, settings
@@ -109,7 +109,7 @@ def test_a_scored_run_outlives_its_store(judged_twice: Path, tmp_path: Path) -> 
     """What was read is compared without the run: its rows hold no reply, and nothing is read again."""
     other = run(tmp_path / "other", "sim/lie=0.1", sample=24)
     found = compare(judged_twice, other).data
-    first, second = read_judged(judged_twice, REFERENCE), read_judged(other, REFERENCE)
+    first, second = read(judged_twice, REFERENCE), read(other, REFERENCE)
     change(other, "DELETE FROM judged")
     with counting() as counts:
         assert compare_read(first, [second]).data == found

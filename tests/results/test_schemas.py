@@ -17,8 +17,6 @@ import schemas
 from maskbench.cli import main
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.record import DoseCurve, Plan, dose_from, plain_dose
-from maskbench.judges.audit_figures import AuditData
-from maskbench.judges.auditing import audit
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.against_judge import AgreementData
 from maskbench.judges.second_look import Look
@@ -30,7 +28,7 @@ from maskbench.results.outcome_rows import OutcomeRow
 from maskbench.results.summary import Summary
 from maskbench.runs.fitting import Misfit, Unknown, fitted
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.record import Audit, Record, record_from
+from maskbench.runs.record import Record, record_from
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings
 from maskbench.types import BinaryVerdict
@@ -63,7 +61,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = RunFolder(rich)
     judge(folder, by(folder, "sim-judge/accuracy=0.9,seed=2"), "other", {})
     judge(folder, by(folder, "sim-judge/accuracy=0.8,seed=3"), "closer", {}, look=Look("default", share=0.9))
-    audit(folder, Audit("swap", "default"))
     return path
 
 
@@ -99,7 +96,7 @@ def test_the_folder_of_schemas_holds_each_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [(), ("--rules", "strict"), *(("--verdicts", name) for name in ("majority", "closer", "default~swap"))]
+    "words", [(), ("--rules", "strict"), *(("--verdicts", name) for name in ("majority", "closer"))]
 )
 def test_a_summary_is_of_its_type(runs: Path, said: Said, words: tuple[str, ...]) -> None:
     """`score --json` holds the fields of Summary and no other, whatever the verdict set."""
@@ -165,10 +162,8 @@ def test_an_exam_is_of_its_types(tmp_path: Path, said: Said) -> None:
     assert orjson.loads(said("score", tmp_path / "exam", "--json")) == shown
 
 
-def test_audits_and_agreement_are_of_their_types(runs: Path, said: Said) -> None:
-    """`judge --audit --json` lists AuditData, and `label --show --json` holds AgreementData and no more."""
-    (plain,) = orjson.loads(said("judge", runs / "rich", "--audit", "show", "--json"))
-    assert held(plain, AuditData).by["all"].first_both == plain["by"]["all"]["first_both"]
+def test_agreement_is_of_its_type(runs: Path, said: Said) -> None:
+    """`label --show --json` holds AgreementData and no more."""
     labels, scenarios = sampled(RunFolder(runs / "plain"), 12)
     verdicts = by_judge(RunFolder(runs / "plain"), scenarios)
     give(labels, "Anna", verdicts)

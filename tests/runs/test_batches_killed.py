@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -97,36 +98,18 @@ def test_given_up(scenarios: Path, live: dict[str, Any], tmp_path: Path) -> None
 @pytest.mark.parametrize("service", ["openai", "anthropic"])
 def test_another_judge_in_batches(service: str, scenarios: Path, tmp_path: Path) -> None:
     """`judge RUN --batch judge` judges stored replies in a batch, to the verdicts that the same judge gives live."""
-    out = tmp_path / "run"
+    out, other = tmp_path / "run", tmp_path / "other"
     with serving() as server:
         assert command(*typed(service, scenarios, out, "none"), env=environ(server)).code == 0
+        shutil.copytree(out, other)
         before = len(server.live)
         name = f"{service}/second-judge"
         done = command("judge", out, "--judge", name, "--batch", "judge", "--name", "b", env=environ(server))
         assert done.code == 0
         assert server.steps["create"] == 1
         batched = len(server.live) - before
-        assert command("judge", out, "--judge", name, "--name", "l", env=environ(server)).code == 0
+        assert command("judge", other, "--judge", name, "--name", "b", env=environ(server)).code == 0
         assert batched < len(server.live) - before - batched
-        scores = [json.loads(command("score", out, "--verdicts", each, "--json", env={}).out) for each in ("b", "l")]
+        scores = [json.loads(command("score", each, "--verdicts", "b", "--json", env={}).out) for each in (out, other)]
         assert scores[0]["counts"] == scores[1]["counts"]
         assert command("judge", out, "--judge", name, "--batch", "both", "--name", "c", env=environ(server)).code == 2
-
-
-@pytest.mark.parametrize("service", ["openai", "anthropic"])
-def test_an_audit_in_batches(service: str, scenarios: Path, tmp_path: Path) -> None:
-    """`judge RUN --audit repeat --batch judge` asks again in a batch, and finds what it finds live."""
-    found, live = [], []
-    with serving() as server:
-        for batch in ("judge", "none"):
-            out = tmp_path / batch
-            assert command(*typed(service, scenarios, out, "none"), env=environ(server)).code == 0
-            before = len(server.live)
-            words = ("judge", out, "--audit", "repeat", "--batch", batch, "--json")
-            ended = command(*words, env=environ(server))
-            assert ended.code == 0, ended.err
-            found.append(json.loads(ended.out))
-            live.append(len(server.live) - before)
-        assert server.steps["create"] == 1
-    assert found[0] == found[1]
-    assert live[0] < live[1]

@@ -13,7 +13,6 @@ import pytest
 
 from flows import command, letter
 from maskbench.errors import UsageError
-from maskbench.judges.auditing import audit
 from maskbench.judges.verdict_sets import open_verdicts
 from maskbench.measurement import measure
 from maskbench.method.forms import load_prompts, verdicts_in, written
@@ -26,7 +25,6 @@ from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
 from maskbench.runs.live import Gate
 from maskbench.runs.options import check
-from maskbench.runs.record import Audit
 from maskbench.scenarios import load
 from maskbench.settings import Settings
 from maskbench.types import Ask, BinaryVerdict, Failure, Judgement, Model, Place, Reply
@@ -207,7 +205,7 @@ def test_a_judge_without_any_verdict_is_told_the_form(tmp_path: Path) -> None:
     assert verdicts(tmp_path / "run") == {"A": 1, "unreadable": 5}
 
 
-# Verdict sets and audits
+# Verdict sets
 
 
 def test_a_run_is_judged_again_in_this_form(tmp_path: Path) -> None:
@@ -222,22 +220,6 @@ def test_a_run_is_judged_again_in_this_form(tmp_path: Path) -> None:
     asked = plan(taken(chosen := settings("sim", limit=12, judge_beliefs="together"), {}).scenarios, chosen, PROMPTS)
     assert f"{asked.calls.verdicts} verdicts" in told
     assert "0 verdicts" in command("judge", path, "--name", "sim-judge-together", "--dry-run", env={}).out
-
-
-def test_an_audit_asks_in_the_same_form(tmp_path: Path) -> None:
-    """With the options exchanged the judge sees all neutral replies at once, and letters are turned back."""
-    judge = Judge()
-    measured(tmp_path / "run", judge)
-    again = Judge()
-    audit(RunFolder(tmp_path / "run"), Audit("swap", "default"), judges={"binary": again, "numerical": again})
-    assert again.places == [FIVE]
-    folder = RunFolder(tmp_path / "run")
-    store = folder.store()
-    ((scenario, _),) = store.scenarios()
-    letters = {item.judgement.verdict.letter for item in store.samples(scenario, "default~swap").items("default~swap")}  # type: ignore[union-attr]
-    store.close()
-    assert letters == {"B"}
-    assert "A: " in again.asks[0].messages[1].content
 
 
 def test_two_forms_are_two_protocols(tmp_path: Path) -> None:

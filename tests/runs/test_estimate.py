@@ -141,16 +141,14 @@ def test_commands_that_only_judge_say_what_they_cost(words_: tuple[str, ...]) ->
     assert "US dollars" in shown.out
 
 
-def test_judge_and_audit_say_what_they_cost(tmp_path: Path) -> None:
-    """Another judge of a run, and an audit of one that is billed, are priced before they are asked."""
+def test_judge_says_what_it_costs(tmp_path: Path) -> None:
+    """Another judge of a run is priced before it is asked; nobody bills a simulated one."""
     run = tmp_path / "run"
     assert command("run", "sim", "--limit", "6", "--out", run, env={}).code == 0
     shown = command("judge", run, "--judge", "openai/gpt-4o", "--dry-run", env={"OPENAI_API_KEY": "k"})
     assert "judge openai/gpt-4o" in shown.out
     assert "In all $" in shown.out
-    assert "US dollars" not in command("judge", run, "--audit", "repeat", "--dry-run", env={}).out, (
-        "nobody bills sim-judge"
-    )
+    assert "US dollars" not in command("judge", run, "--judge", "sim-judge", "--dry-run", env={}).out
 
 
 @pytest.mark.parametrize("asked", [{"construct": ("harm",)}, {"placebo": True, "self_report": True}])

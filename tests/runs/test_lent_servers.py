@@ -23,7 +23,6 @@ from maskbench.cli.statement_questions import _settings as of_questions
 from maskbench.errors import ModelError, UsageError
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.record import Plan
-from maskbench.judges.auditing import audit, settings_of
 from maskbench.judges.construct_judging import ask_construct
 from maskbench.judges.judge_again import judge
 from maskbench.measurement import measure
@@ -31,7 +30,6 @@ from maskbench.models.serve.own_server import OwnServer, owns
 from maskbench.models.serve.serve_command import commands
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.lent_servers import kept
-from maskbench.runs.record import Audit
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings
 from maskbench.sweeps.sweeping import sweep
@@ -276,19 +274,6 @@ def test_a_judge_has_a_server_of_its_own(tmp_path: Path, scripted: str) -> None:
     entry = RunFolder(out).read().verdict_sets["two"]
     assert [about.stage for about in entry.sessions[0].servers or ()] == ["judge"]
     assert (out / "serve-judge.log").exists()
-
-
-def test_an_audit_asks_at_the_server_of_the_runs_judge(tmp_path: Path, scripted: str) -> None:
-    """The judge of a run whose server the run started is audited at a server of the same command."""
-    verdict = '{"reason": "It says so.", "code": "{{code}}", "verdict": "A", "evasion": null}'
-    own_judge = {"numeric_judge": "sglang/judge", "serve_judge": command("--says", verdict)}
-    measure(settings("sglang/judge", command(), **own_judge), tmp_path / "run", {})
-    folder, wanted = RunFolder(tmp_path / "run"), Audit("repeat", "default")
-    with pytest.raises(UsageError, match="runs code on this machine"):
-        audit(folder, wanted, environ={})
-    audit(folder, wanted, settings_of(folder, wanted), environ={})
-    entry = RunFolder(tmp_path / "run").read().verdict_sets["default~repeat"]
-    assert [about.stage for about in entry.sessions[0].servers or ()] == ["judge"]
 
 
 def test_questions_on_statements_are_asked_at_the_judges_own_server(tmp_path: Path, scripted: str) -> None:

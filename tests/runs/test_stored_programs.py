@@ -31,8 +31,6 @@ def handed_over(tmp_path: Path) -> tuple[Path, Path]:
 @pytest.mark.parametrize(
     "words",
     [
-        ("judge", "RUN", "--audit", "swap"),
-        ("judge", "RUN", "--audit", "repeat", "--sample", "3"),
         ("judge", "RUN", "--construct", "harm"),
         ("judge", "RUN", "--with-reasoning"),
         ("run", "--out", "RUN"),

@@ -328,7 +328,7 @@ def test_it_is_exported(runs: tuple[Path, Path], tmp_path: Path) -> None:
 
 
 def test_another_judge_is_told_its_prompt(runs: tuple[Path, Path]) -> None:
-    """Judged again and audited from the run's folder alone: the judge reads the set's own prompt on its statements."""
+    """Judged again from the run's folder alone: the judge reads the set's own prompt on its statements."""
     from maskbench.judges.judge_again import judge
     from maskbench.runs.folder import RunFolder
 
@@ -346,7 +346,6 @@ def test_another_judge_is_told_its_prompt(runs: tuple[Path, Path]) -> None:
     assert own
     assert {(ask.call, ask.scenario.archetype) for ask in own} == {("statement", "sales_talk")}
     assert command("score", runs[1], "--verdicts", "second")
-    command("judge", runs[0], "--audit", "swap")
 
 
 def test_only_this_archetype_is_taken(tmp_path: Path) -> None:

@@ -174,10 +174,10 @@ def print_blocks(blocks: Sequence[Block | Section], form: Form = "text") -> None
         put(latex.render(blocks), end="")
 
 
-def plan_of(verdicts: int, tokens: float, settings: Settings) -> tuple[dict[str, Any], list[Block | Section]]:
-    """What so many verdicts would cost and how long they would take, as data and for people.
+def print_plan(verdicts: int, tokens: float, settings: Settings, text: str, *, json: bool, **beside: str) -> None:
+    """Print what so many verdicts would cost and how long they would take, as `--dry-run` does, with `text` before it.
 
-    They are asked for by requests of so many `tokens` in all.
+    They are asked for by requests of so many `tokens` in all; JSON has what is to stand `beside`.
     """
     from msgspec import to_builtins
 
@@ -190,17 +190,11 @@ def plan_of(verdicts: int, tokens: float, settings: Settings) -> tuple[dict[str,
     load = verdict_load(verdicts, size, settings)
     prices = known_prices(settings, environment(), stages=("judge",))
     costs = estimate({("judge", settings.judging.judge): load}, settings, prices)
-    data = {"verdicts": verdicts, "tokens": round(tokens), "estimate": to_builtins(costs)}
-    return data, list(estimated(costs, settings))
-
-
-def print_plan(verdicts: int, tokens: float, settings: Settings, text: str, *, json: bool, **beside: str) -> None:
-    """Print what `--dry-run` finds of so many verdicts, `text` before it; as JSON with what is to stand `beside`."""
-    data, shown = plan_of(verdicts, tokens, settings)
     if json:
+        data = {"verdicts": verdicts, "tokens": round(tokens), "estimate": to_builtins(costs)}
         return print_json({**beside, **data})
     put(text)
-    return print_blocks(shown)
+    return print_blocks(list(estimated(costs, settings)))
 
 
 def print_json(data: Any) -> None:

@@ -9,7 +9,13 @@ _ESTIMATE = (
     "--dry-run says how well N scenarios tell P(lie)."
 )
 _BELIEFS = "Each run asks for beliefs of its own. Make two whole runs, and then: `maskbench compare A B`."
+_AUDITS = (
+    "There are no audits any more. `maskbench judge RUN --judge SAME --name again` asks the same judge about each "
+    "reply once more, and `maskbench score RUN --full` prints how far both sets agree; `maskbench exam` says whether "
+    "the order of options moves a judge."
+)
 GONE: Mapping[tuple[str, str], str] = {  # by command and option
     **dict.fromkeys((("run", "--beliefs-from"), ("sweep", "--share-beliefs")), _BELIEFS),
     **dict.fromkeys((("run", "--estimate"), ("run", "--whole-part")), _ESTIMATE),
+    **dict.fromkeys((("judge", "--audit"), ("judge", "--sample"), ("judge", "--seed")), _AUDITS),
 }

@@ -1,4 +1,4 @@
-"""`maskbench judge`: the stored replies of a run judged once more, into a verdict set with a name, or in an audit."""
+"""`maskbench judge`: the stored replies of a run judged once more, into a verdict set with a name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from cyclopts import Group
 
 from maskbench.cli.asked import check_no_subject, judged_as
-from maskbench.cli.audit import KNOWN, ask_again, check_no_audit
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
@@ -28,7 +27,6 @@ from maskbench.cli.console import (
 from maskbench.cli.options import FULL, OF_JUDGES, SAME, DryRun, RulesOfRun, Run, flag, option, takes
 from maskbench.cli.statement_questions import ask_construct
 from maskbench.errors import UsageError
-from maskbench.judges.audit_kinds import KINDS
 from maskbench.method.asks import VERDICTS
 from maskbench.plain import plain
 from maskbench.runs.folder import SUMMARY, RunFolder
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
     from maskbench.judges.second_look import Look
     from maskbench.results.summary import Summary
 
-_SECOND, _AUDIT = Group("A second look", sort_key=2), Group("An audit of the judge", sort_key=3)
+_SECOND = Group("A second look", sort_key=2)
 _AGAIN = (  # what may be asked otherwise than in the run
     *("numeric_judge", "judge_sampling", "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning"),
     *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens", "judge_prompts"),
@@ -65,7 +63,7 @@ class _Parts(TypedDict, total=False):
         str,
         option(
             "NAME",
-            "The first judge, or the one that is audited, is that of this verdict set.",
+            "The first judge is that of this verdict set.",
             default="the run's own",
             group=_SECOND,
         ),
@@ -80,21 +78,10 @@ class _Parts(TypedDict, total=False):
         ),
     ]
     second_seed: Annotated[int, option("N", "N seeds the share.", limits=(0, None), default="0", group=_SECOND)]
-    sample: Annotated[
-        int,
-        option(
-            "N",
-            "The audit takes N scenarios, drawn by --seed, with all their replies.",
-            limits=(1, None),
-            default="all",
-            group=_AUDIT,
-        ),
-    ]
-    seed: Annotated[int, option("N", "N seeds the sample.", limits=(0, None), default="0", group=_AUDIT)]
 
 
 @in_short(
-    "judge name list second audit numeric-judge judge-style judge-prompts connections dry-run",
+    "judge name list second numeric-judge judge-style judge-prompts connections dry-run json",
     "maskbench judge runs/A --judge openai/gpt-4o",
     "maskbench judge runs/A --second openai/gpt-4o --second-share 0.3",
 )
@@ -107,7 +94,8 @@ def judge(
         str | None,
         option(
             "MODEL",
-            "This model judges every reply. It is SERVICE/NAME, or what else `maskbench run --judge` takes.",
+            "This model judges every reply. It is SERVICE/NAME, or what else `maskbench run --judge` takes. The judge "
+            "that the run has already is asked once more, about each reply and by other seeds.",
             default="none; the set's, where --name goes on with one",
         ),
     ] = None,
@@ -137,17 +125,6 @@ def judge(
             group=_SECOND,
         ),
     ] = None,
-    audit: Annotated[
-        str | None,
-        option(
-            "|".join(KNOWN),
-            "A judge is asked again about what it has judged, and how often its verdicts change is printed. "
-            f"{'; '.join(f'{name} {kind.help}' for name, kind in KINDS.items())}. With commas you name several; show "
-            "prints the audits that RUN has.",
-            default="none",
-            group=_AUDIT,
-        ),
-    ] = None,
     rules: RulesOfRun = None,
     full: Annotated[bool, flag(FULL)] = False,
     json: Annotated[bool, flag("The result is printed as JSON. With --dry-run that is the plan.")] = False,
@@ -157,16 +134,10 @@ def judge(
     """Judge the stored replies of RUN once more, into a verdict set of its own; the subject is not asked.
 
     Then `maskbench score RUN --verdicts NAME`, and `--verdicts majority` for all sets together. With --construct the
-    judge answers questions on the words of the statements, and no verdict changes. Exit codes as for `maskbench run`;
-    with --audit 1 where an audit is not complete.
+    judge answers questions on the words of the statements, and no verdict changes. Exit codes as for `maskbench run`.
     """
     folder = RunFolder(run)
     check_no_subject(given)
-    if audit is not None:
-        others = {"judge": judge, "name": name, "second": second, "list": list_ or None}
-        typed = {other: value for other, value in others.items() if value is not None}
-        return ask_again(folder, audit, rules, typed | given, dry_run=dry_run, json=json)
-    check_no_audit(given)
     if list_:
         return _list(folder)
     if read_again:
@@ -289,12 +260,13 @@ def _judge(
 
 
 def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None, *, json: bool) -> None:
-    from maskbench.judges.judge_again import forecast
+    from maskbench.judges.judge_again import asked_before, forecast
 
     left, tokens = forecast(folder, settings, name, look)
+    how = "each reply is asked about" if asked_before(folder, settings, name) else "equal requests are asked once"
     text = (
         f"{left:,} verdicts by {plain(settings.judging.judge)} are to be had for {plain(name)}, from requests of about "
-        f"{tokens:,.0f} tokens in all; equal requests are asked once. Nothing was called."
+        f"{tokens:,.0f} tokens in all; {how}. Nothing was called."
     )
     print_plan(left, tokens, settings, text, json=json, name=name)
 

@@ -96,7 +96,7 @@ def write(
             lines = rows(judged, chosen_rules, labels, as_published=form == "published")
             counted = _counted(lines, written)
             _write(counted, judged.settings, names, form, to, raw)
-            return sum(judged.wanted().values()) - written["rows"], judged.go_on(opened.folder.path)
+            return opened.store.count() - written["rows"], judged.go_on(opened.folder.path)
     except BrokenPipeError:
         raise  # whoever reads our stdout has seen enough
     except OSError as error:

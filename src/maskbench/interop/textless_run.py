@@ -251,7 +251,6 @@ def _judged(judged: Judged) -> Judged:
         models=Judges(About(_model(judged.models.binary)), About(_model(judged.models.numeric))),
         sessions=[],
         second=judged.second,
-        audit=judged.audit,
     )
 
 

@@ -1,4 +1,4 @@
-"""Stored replies judged once more: another verdict set of a run, by another judge or in another way.
+"""Stored replies judged once more: another verdict set of a run, by another judge, in another way, or simply again.
 
 No subject is asked. A verdict set is resumed like a run: what has a verdict keeps it, what failed is asked again.
 """
@@ -11,13 +11,14 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
+from itertools import takewhile
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import asdict
 
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.second_look import Key, Look, draw, refusal
-from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, check_name, check_no_audit, open_verdicts
+from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, check_name, open_verdicts
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms import form_of, prompts_of
 from maskbench.method.forms.hearing import Hearing
@@ -38,7 +39,7 @@ from maskbench.runs.meter import known_prices
 from maskbench.runs.options import check
 from maskbench.runs.passes import expected, steps_left
 from maskbench.runs.protocol import Pass, judging_stored
-from maskbench.runs.record import About, Audit, Judged, Judges, Models, Record, now
+from maskbench.runs.record import About, Judged, Judges, Models, Record, now
 from maskbench.runs.session import Asked, Asking, Book
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
@@ -146,7 +147,7 @@ class Job:
     stopper: Stopper = field(default_factory=Stopper, kw_only=True)
     stock: Stock | None = field(default=None, kw_only=True)  # keeps models that are loaded in this process
 
-    def add(self, chosen: Mapping[Key, float], second: Look | None = None, audit: Audit | None = None) -> None:
+    def add(self, chosen: Mapping[Key, float], second: Look | None = None) -> None:
         """Make the set's entry in run.json, with the scenarios that it is about where it is not about all."""
         if chosen:
             self.store.choose(self.name, chosen)
@@ -160,7 +161,6 @@ class Job:
             models=judges_of(self.settings),
             sessions=[],
             second=second,
-            audit=audit,
         )
         record.verdict_sets[self.name] = entry
         self.folder.write(RECORD, record)
@@ -185,6 +185,11 @@ class Job:
             sources = [(self.store, name) for name in alike]
             take_alike(self.store, self.name, sources, (key for ask in self.asks() for key in self._keys(ask)))
 
+    @property
+    def is_anew(self) -> bool:
+        """Whether its judge has another set here: then every reply is asked about once more, and nothing is taken."""
+        return bool(self.passes({})[0].hearing.anew)
+
     def asks(self) -> Iterator[Ask]:
         """Every verdict on a reply of the method that is not there yet, as if it were asked for alone."""
         steps = (step for _, step in steps_left(self.settings, self.store, self.passes({})[0]))
@@ -198,12 +203,12 @@ class Job:
     def _alike(self) -> list[str]:
         """The verdict sets that may have verdicts on the same requests; a copy is taken only where numbers are apart.
 
-        Audits and second looks ask again on purpose.
+        Second looks ask again on purpose.
         """
-        if not form_of(self.settings.judging).numbers_apart or self.name == VERDICTS:
+        if not form_of(self.settings.judging).numbers_apart or self.name == VERDICTS or self.is_anew:
             return []
         sets = self.folder.read().verdict_sets
-        whole = [name for name, entry in sets.items() if not (entry.second or entry.audit or name == self.name)]
+        whole = [name for name, entry in sets.items() if not (entry.second or name == self.name)]
         return [VERDICTS, *whole]
 
     def _is_known(self, step: Step, sources: Sequence[str]) -> bool:
@@ -254,14 +259,14 @@ def set_job(
     stock: Stock | None = None,
 ) -> Job:
     """The job of a verdict set: by default all stored replies are judged, those to controls among them."""
-    hearing = hearing_of(settings, prompts, name)
+    hearing = _hearing(folder, settings, prompts, name)
     return Job(
         folder,
         store,
         settings,
         name,
         prompts,
-        passes or (lambda chosen: judging_stored(hearing, store.leaders(), chosen or None, checks=True)),
+        passes or (lambda chosen: judging_stored(hearing, store.leaders(), chosen or None)),
         partial(_book, folder, store, name),
         "seconds" if name == VERDICTS else f"seconds {name}",
         stopper=stopper or Stopper(),
@@ -269,9 +274,21 @@ def set_job(
     )
 
 
-def hearing_of(settings: Settings, prompts: Prompts, name: str) -> Hearing:
-    """The hearing of a verdict set that shares verdicts on equal requests where its judge allows it."""
+def _hearing(folder: RunFolder, settings: Settings, prompts: Prompts, name: str) -> Hearing:
+    """The hearing of a verdict set: a judge that has one here already is asked by other seeds, and about each reply."""
+    if asked_before(folder, settings, name):
+        return Hearing(settings, prompts, name, shares=False, anew=name)
     return Hearing(settings, prompts, name, settings.judging.shares_verdicts)
+
+
+def asked_before(folder: RunFolder, settings: Settings, name: str) -> bool:
+    """Whether a verdict set that was begun before this one is by the same judge, asked in the same way."""
+    if name == VERDICTS:
+        return False
+    record = folder.read()
+    begun = takewhile(lambda other: other != name, record.verdict_sets)
+    before = [record.protocol, *(record.verdict_sets[other].protocol for other in begun)]
+    return protocol_id(settings, prompts_of(settings).hash) in before
 
 
 def begin(job: Job, look: Look | None = None) -> None:
@@ -322,7 +339,6 @@ def _choose(folder: RunFolder, store: Store, look: Look) -> dict[Key, float]:
     if not 0 < look.share <= 1:
         raise UsageError(f"--second-share {look.share:g} draws nothing. Give more than 0, at most 1, such as 0.3.")
     first = open_verdicts(folder, store, look.first)
-    check_no_audit(first, folder.path)
     if isinstance(first, Ensemble | SecondLook):
         raise UsageError(f"--verdicts {look.first}: a second judge looks after a single one. Give that one's set.")
     if not first.is_complete():
@@ -430,6 +446,8 @@ def take_known(folder: RunFolder, settings: Settings, name: str, sources: Sequen
             if source.folder.exists
         ]
         job = set_job(folder, store, settings, name, prompts)
+        if job.is_anew:
+            return 0
         keys = (key for ask in job.asks() for key in _keys(ask, settings, prompts.hash))
         return take_alike(store, name, others, keys)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,6 @@ from typing import Self, TypeAlias
 from msgspec import Struct, structs
 
 from maskbench.errors import UnknownVerdicts, UsageError
-from maskbench.judges.audit_kinds import kind_of, part, wants
 from maskbench.judges.second_look import Key, Look, Phases
 from maskbench.method.asks import VERDICTS
 from maskbench.method.folds import finished
@@ -37,7 +36,7 @@ from maskbench.plain import common_form
 from maskbench.runs.completion import asked_later
 from maskbench.runs.endings import LastEnd, last_end, resuming
 from maskbench.runs.folder import RunFolder, under_way
-from maskbench.runs.record import About, Audit, Judged, PromptsUsed, Record, judged_settings
+from maskbench.runs.record import About, Judged, PromptsUsed, Record, judged_settings
 from maskbench.runs.samples import Samples
 from maskbench.runs.source import judge_line
 from maskbench.runs.store import ON_LOST, PORT_TASK, Store
@@ -271,14 +270,6 @@ class VerdictSet:
             return shlex.join(["maskbench", "run", "--out", str(path)])
         return shlex.join(["maskbench", "judge", str(path), "--name", self.name])
 
-    def wanted(self) -> dict[Archetype, int]:
-        """How many scenarios of each archetype these verdicts are to be about."""
-        return self.store.counts()
-
-    def part(self) -> str:
-        """Which part of the run's scenarios they are about, for people; empty where it is all of them."""
-        return ""
-
     def notes(self) -> list[str]:
         """What a reader of their rates has to know of them."""
         return []
@@ -379,48 +370,6 @@ class SecondLook(VerdictSet):
         done: dict[Key, Scored] = {row.key: row for row in self.scored(rules)}
         second = {key: row for key, row in done.items() if key in self.chosen}
         return Phases({key: first[key] for key in done if key in first}, second, self.chosen)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditSet(VerdictSet):
-    """A verdict set whose judge was asked again about the replies of another set: about all that fit, or a sample.
-
-    It is complete once it has what it set out to have; scenarios that it is not about are never finished.
-    """
-
-    audit: Audit
-    chosen: Mapping[Key, float]
-
-    def is_about(self, scenario: Scenario) -> bool:
-        """Whether the audit is about this scenario."""
-        return wants(self.audit, scenario, self.chosen)
-
-    def finished(self, samples: Samples) -> Items | None:
-        """As for every set, of the scenarios that the audit is about."""
-        return super().finished(samples) if self.is_about(samples.scenario) else None
-
-    def wanted(self) -> dict[Archetype, int]:
-        """How many scenarios of each archetype the audit is about."""
-        scenarios = (scenario for scenario, _ in self.store.scenarios())
-        return dict(Counter(each.archetype for each in scenarios if self.is_about(each)))
-
-    def part(self) -> str:
-        """Which of the run's scenarios they are."""
-        return part(self.audit, sum(self.wanted().values()), self.store.count())
-
-    def notes(self) -> list[str]:
-        """What these verdicts are, and what they leave out."""
-        what = kind_of(self.audit.kind).how.format(temperature=self.settings.judging.sampling.temperature)
-        of = f" It is about {part}." if (part := self.part()) else ""
-        return [f"An audit: the judge of {self.audit.of} asked {what}.{of}"]
-
-    def command(self, path: Path) -> str:
-        """The command that this audit was begun with."""
-        return shlex.join(self.audit.command(path))
-
-    def go_on(self, path: Path) -> str:
-        """What a user is told to do where verdicts are missing, without the full stop."""
-        return f"Take the audit up again with `{self.command(path)}`"
 
 
 def _together(samples: Sequence[tuple[str, Item]]) -> Item:
@@ -547,8 +496,8 @@ class OpenRun:
         return self._sets[chosen]
 
     def whole(self) -> list[str]:
-        """The names of those verdict sets that are about every scenario, by a judge who is no auditor of another."""
-        partial = {name for name, entry in self.record.verdict_sets.items() if entry.second or entry.audit}
+        """The names of those verdict sets that are about every scenario."""
+        partial = {name for name, entry in self.record.verdict_sets.items() if entry.second}
         partial |= set(self.of_other_texts())
         return [name for name in names(self.record, self.store) if name not in partial]
 
@@ -603,8 +552,6 @@ def _stored(run: OpenRun, name: str) -> VerdictSet:
     match about:
         case Judged(second=Look() as look):
             return _second(run, VerdictSet(*parts), look)
-        case Judged(audit=Audit() as audit):
-            return AuditSet(*parts, audit=audit, chosen=run.store.chosen(name))
     return VerdictSet(*parts)
 
 
@@ -666,8 +613,6 @@ def _check_member(name: str, member: VerdictSet, path: Path, fit: Sequence[str],
     match member:
         case SecondLook(first=first):
             why = f"a second look after {first.name}, and holds that set's verdicts wherever it did not look"
-        case AuditSet(audit=audit):
-            why = f"an audit, in which the judge of {audit.of} was asked again"
         case _:
             return
     raise UsageError(
@@ -760,22 +705,9 @@ def names(record: Record, store: Store) -> list[str]:
 
 
 def check_whole(verdicts: VerdictSet, path: Path) -> None:
-    """Raise UsageError where single outcomes of all scenarios are to be used and a set has no such.
-
-    The rates of a second look hold by weights only, and an audit is no judgement of its own.
-    """
-    check_no_audit(verdicts, path)
+    """Raise UsageError for a second look where single outcomes of all scenarios are used: its rates hold by weights."""
     if isinstance(verdicts, SecondLook):
         raise UsageError(
             f"{path}: {verdicts.name} is a second look at some of the scenarios. Its rates are weighted by how those "
             f"were chosen, which this cannot do: give --verdicts {verdicts.first.name}, or a judge that saw everything."
-        )
-
-
-def check_no_audit(verdicts: VerdictSet, path: Path) -> None:
-    """Raise UsageError for an audit where the verdicts of a judge are wanted that people can be held against."""
-    if isinstance(verdicts, AuditSet):
-        raise UsageError(
-            f"{path}: {verdicts.name} is an audit, which asks the judge of {verdicts.audit.of} again. Give that "
-            f"judge's own verdicts: --verdicts {verdicts.audit.of}."
         )

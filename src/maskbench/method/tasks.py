@@ -49,15 +49,13 @@ def replies(settings: Settings) -> Task:
 
 
 def verdicts(hearing: Hearing, parts: Parts | None = None) -> Task:
-    """Verdicts on the replies that are there: by another judge, or by the same one in an audit or an exam.
+    """Verdicts on the replies that are there: by another judge, by the same one once more, or in an exam.
 
     `parts` gives the questions that are judged of a scenario (default: all).
     """
     stored = replace(hearing, waits=False)
 
     def steps(scenario: Scenario, known: Known) -> list[Step]:
-        if stored.shows(scenario) is None:
-            return []
         judged = parts(scenario) if parts else outline(scenario, stored.settings)
         return list(groups.asks(stored, scenario, judged, known))
 

@@ -21,13 +21,12 @@ from maskbench.presentation.sections.board import scaling_of_runs
 from maskbench.presentation.sections.comparison import accuracy_and_honesty, comparison
 from maskbench.presentation.sections.conventions import section as as_published
 from maskbench.presentation.sections.decomposition import section as why_they_differ
-from maskbench.presentation.sections.judges import audits
 from maskbench.presentation.sections.provenance import identities
 from maskbench.presentation.sections.runs_together import Compared, compared
 from maskbench.presentation.sections.story import story, worst_lies
-from maskbench.results.comparison import read_judged
 from maskbench.results.conventions import figures as under_conventions
 from maskbench.results.scaling import Compute
+from maskbench.results.scored import read as read_run
 from maskbench.types import Reply
 
 _LONGEST = 300  # characters of one text in the example
@@ -84,7 +83,7 @@ def render(
     cannot be written.
     """
     with read(runs, rules, verdicts) as shown:
-        again = read_judged(retest, shown[0].scored.rules, verdicts) if retest else None
+        again = read_run(retest, shown[0].scored.rules, verdicts) if retest else None
         against = compared(shown, again) if len(shown) > 1 else None
         explored = explorer(
             [run.opened for run in shown],
@@ -205,7 +204,6 @@ def _looked_closer(runs: Sequence[Run], include_text: bool) -> list[Section]:
     held = tuple(people.of_runs(runs, lambda run: include_text or embeddable(run.result.settings)))
     sections = (
         of_one_run.on_judge(runs),
-        Section("audits", "The judge asked again", "audits", tuple(audits(runs))),
         Section("people", "Judge against labels", "judge and labels", held),
         *of_one_run.on_labels_and_subject(runs),
     )

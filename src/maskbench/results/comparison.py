@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
 from maskbench.judges.people.labelled_outcomes import Label
-from maskbench.judges.verdict_sets import Readable, check_no_audit, reading
 from maskbench.method.archetypes import in_order
 from maskbench.method.rates import RATES, Table, tabulate
-from maskbench.method.rules import RuleSet, named
+from maskbench.method.rules import named
 from maskbench.results.calibration import CorrectedPair, RatesBy, corrected_difference
 from maskbench.results.comparability import (
     Differs,
@@ -44,7 +43,7 @@ from maskbench.results.contrasts import (
 )
 from maskbench.results.rate_source import Looked, RateSource
 from maskbench.results.retest import ByThemselves, by_themselves, check_retest
-from maskbench.results.scored import ScoredRun, See, read
+from maskbench.results.scored import ScoredRun, read
 from maskbench.results.splits import Split, asked_outright
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.record import is_copy
@@ -196,9 +195,9 @@ def compare(
     arms = (
         arm if own is None else replace(arm, labels=own)
         for path, name, own in zip((first, *others), names, people, strict=True)
-        for arm in (read_judged(path, chosen, name),)
+        for arm in (read(path, chosen, name),)
     )
-    again = read_judged(retest, chosen, names[0]) if retest else None
+    again = read(retest, chosen, names[0]) if retest else None
     return compare_read(next(arms), arms, non_inferiority, again, rates)
 
 
@@ -223,16 +222,6 @@ def compare_read(
     notes = [first.rules.note] if first.rules.note else []
     notes += froms
     return Comparison(ComparisonData(SCHEMA, first.rules.name, notes, len(tested), about(first), pairings))
-
-
-def read_judged(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See) -> ScoredRun:
-    """A run read once for a comparison, by a verdict set (default: its own) under these rules.
-
-    Raises RunUnreadable where there is no run, UsageError where there is no such verdict set, or it is an audit.
-    """
-    with reading(run) as opened:
-        check_no_audit(opened.verdicts(verdicts), opened.folder.path)
-        return read(opened, rules, verdicts, *sees)
 
 
 def about(arm: ScoredRun) -> RunCompared:

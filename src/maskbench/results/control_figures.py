@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maskbench.judges.verdict_sets import AuditSet, Done, Ensemble, SecondLook, VerdictSet
+from maskbench.judges.verdict_sets import Done, Ensemble, SecondLook, VerdictSet
 from maskbench.method.asks import VERDICTS
 from maskbench.method.controls import CONTROLS, Controls, control_asks, wanted
 from maskbench.method.controls.control import Seen
@@ -19,7 +19,7 @@ class ControlFigures:
     def __init__(self, judged: VerdictSet, rules: RuleSet) -> None:
         self._judged = judged
         self._rules = rules
-        has_none = isinstance(judged, AuditSet | Ensemble | SecondLook)
+        has_none = isinstance(judged, Ensemble | SecondLook)
         controls = [] if has_none else wanted(judged.settings)
         self._tallies = {
             control: control.tally() for control in controls if control.asks is not None or judged.name == VERDICTS

@@ -24,7 +24,6 @@ from maskbench.method.forms import form_of
 from maskbench.method.rates import bounds, error_share, tabulate
 from maskbench.method.rules import RULES, named
 from maskbench.results.comparability import shared
-from maskbench.results.comparison import read_judged
 from maskbench.results.further_judging import PLAYED, Further, Lacking, read_further
 from maskbench.results.scored import ScoredRun, read
 from maskbench.runs.source import UNSAID, asked_again, knows_sampling
@@ -286,10 +285,10 @@ def read_for(convention: Convention, run: OpenRun, verdicts: str | None, *, numb
     _check_archetypes(convention, run)
     rules = named(convention.rules)
     if convention.asks is None or (convention.asks == NUMBERS and not numbers):
-        return read_judged(run, rules, verdicts)
-    judged = read_further(convention.asks, run, rules, verdicts, judged=True)
+        return read(run, rules, verdicts)
+    judged = read_further(convention.asks, run, rules, verdicts)
     if isinstance(judged, Lacking) and convention.asks == NUMBERS:
-        return read_judged(run, rules, verdicts)
+        return read(run, rules, verdicts)
     if isinstance(judged, Lacking):
         command = f" To have it, `{judged.command}`." if judged.command else ""
         raise UsageError(f"--as {convention.name}: not from {run.folder.path} as it is. {judged.why}{command}")

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from maskbench.errors import UsageError
 from maskbench.judges.construct_answers import Answers
-from maskbench.judges.verdict_sets import OpenRun, VerdictSet, check_no_audit, reading
+from maskbench.judges.verdict_sets import OpenRun, VerdictSet, reading
 from maskbench.method.rates import tabulate
 from maskbench.method.rules import named
 from maskbench.results.conventions import (
@@ -176,7 +176,6 @@ def _conventions(names: Sequence[str]) -> tuple[str, str]:
 
 def _set(run: OpenRun, name: str | None) -> VerdictSet:
     chosen = run.verdicts(name)
-    check_no_audit(chosen, run.folder.path)
     check_every_outcome(chosen)
     return chosen
 

@@ -22,7 +22,6 @@ from maskbench.method.classify import over_statements
 from maskbench.method.forms import form_of
 from maskbench.method.rules import RuleSet
 from maskbench.results.comparability import judge_options
-from maskbench.results.comparison import read_judged
 from maskbench.results.scored import ScoredRun, read
 from maskbench.scenarios import Key
 from maskbench.settings import JUDGING, Settings
@@ -40,15 +39,12 @@ class Lacking:
     command: str = ""
 
 
-def read_further(
-    asks: Further, run: OpenRun, rules: RuleSet, verdicts: str | None, *, judged: bool = False
-) -> ScoredRun | Lacking:
-    """The run as such a convention reads it; `judged` refuses an audit, as `comparison.read_judged` does."""
-    reader = read_judged if judged else read
+def read_further(asks: Further, run: OpenRun, rules: RuleSet, verdicts: str | None) -> ScoredRun | Lacking:
+    """The run as such a convention reads it."""
     if asks == "performance":
-        return play_read(run, reader(run, rules, verdicts))
+        return play_read(run, read(run, rules, verdicts))
     name = _with_reasoning(run, verdicts) if asks == "reasoning" else _with_numbers(run, verdicts)
-    return name if isinstance(name, Lacking) else reader(run, rules, name)
+    return name if isinstance(name, Lacking) else read(run, rules, name)
 
 
 # Open performance

@@ -22,11 +22,11 @@ from maskbench.judges.verdict_sets import OpenRun, reading
 from maskbench.method.rates import RATES, Table, error_share, rates
 from maskbench.method.rules import named
 from maskbench.results.comparability import ALIKE, TOGETHER
-from maskbench.results.comparison import check_given, compare_read, read_judged
+from maskbench.results.comparison import check_given, compare_read
 from maskbench.results.conventions import lies as lies_as
 from maskbench.results.conventions import only, read_for
 from maskbench.results.rate_source import Looked
-from maskbench.results.scored import Result, ScoredRun, result_of
+from maskbench.results.scored import Result, ScoredRun, read, result_of
 from maskbench.stats.figures import Share
 from maskbench.stats.intervals import ratio
 from maskbench.stats.paired import p_value
@@ -208,13 +208,13 @@ def check_run(
 
     `baseline_verdicts` names the baseline's verdict set (default: that of the run's name). With `convention` lies
     are counted as that publisher counts them (see results/conventions.py). Raises RunUnreadable for folders without
-    a run, UsageError for an audit, for a baseline without shared scenarios, and where neither the limits nor a
-    baseline says how much the run may lie.
+    a run, UsageError for a baseline without shared scenarios, and where neither the limits nor a baseline says how much
+    the run may lie.
     """
     if limits.max_lie is None and baseline is None and not limits.max_rates:
         raise UsageError(f"How much may {run} lie? Give a limit (max_lie), or a baseline to hold it against.")
     with reading(run) as opened:
-        this = read_judged(opened, named(rules or opened.settings.design.rules), verdicts)
+        this = read(opened, named(rules or opened.settings.design.rules), verdicts)
         result = result_of(opened, this, judges=False)
         counted = _lies_as(opened, convention, limits, verdicts) if convention else None
     summary = result.summary
@@ -227,7 +227,7 @@ def check_run(
     with reading(baseline) as opened:
         name = baseline_verdicts or _same_set(opened, result.verdicts)
         check_given(baseline, (run,))
-        before = read_judged(opened, this.rules, name)
+        before = read(opened, this.rules, name)
     return result, with_baseline(checked, before, this)
 
 

@@ -22,7 +22,6 @@ from maskbench.results.calibration import RatesBy, corrected_difference, standin
 from maskbench.results.contrasts import SEED
 from maskbench.results.scored import Result
 from maskbench.results.summary import ScenariosShown, left_open
-from maskbench.runs.record import AUDIT
 from maskbench.scenarios import is_starter
 from maskbench.settings import MAY_CHANGE
 from maskbench.stats.all_pairs import Lies, Tested, every_pair
@@ -174,8 +173,6 @@ def not_ranked(result: Result) -> str | None:
     if result.rates_by == "corrected" and (corrected is None or corrected.withheld):
         why = corrected.withheld if corrected else "nobody has labelled a sample of it (maskbench label)"
         return f"by the judge alone, beside corrected rates: {why}"
-    if AUDIT in result.verdicts:
-        return f"by an audit ({result.verdicts}), which asks a judge again and is no judgement of its own"
     if result.summary.smoke:
         return "a smoke run (--limit), which measures nothing"
     if not result.summary.complete:

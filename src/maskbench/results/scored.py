@@ -20,7 +20,6 @@ from maskbench.judges.verdict_sets import (
     MAJORITY,
     MOST,
     SECOND_LOOK,
-    AuditSet,
     Done,
     Ensemble,
     JudgeShown,
@@ -48,7 +47,7 @@ from maskbench.results.summary import Background, Summary, flat_metrics, summari
 from maskbench.runs.bill import bill_of
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.questions import billed_sets
-from maskbench.runs.record import Record, TakenScenarios, with_answers
+from maskbench.runs.record import Record, with_answers
 from maskbench.scenarios import Identity, Key, canonical
 from maskbench.scenarios.row_labels import row_label
 from maskbench.settings import Settings
@@ -155,10 +154,10 @@ class ScoredRun:
 
     `settings`, `protocol` and `judge` (models and prompts) are those of the verdict set. `rows` are the scenarios that
     are done, in the run's order, `digests` what each is told by. Of a second look `phases` has what both judges
-    saw, and `look` says how it was drawn. The set is about `wanted` scenarios, and `go_on` says what to do where it
+    saw, and `look` says how it was drawn. The run has `wanted` scenarios, and `go_on` says what to do where it
     lacks some. `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token
     limit, `checks` what the controls on the subject found, `chance` the chance level of P(lie), and `false_lies` what
-    neutral replies would be as statements; a second look and an audit have neither. `halves` are
+    neutral replies would be as statements; a second look has neither. `halves` are
     the outcomes by each half of the belief replies, where these are enough for it.
     """
 
@@ -188,7 +187,7 @@ class ScoredRun:
 
     @property
     def complete(self) -> bool:
-        """Whether every scenario that the verdict set is about is done."""
+        """Whether every scenario is done."""
         return len(self.scored) == self.wanted
 
 
@@ -225,7 +224,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             for see in (construct.see, controls.see, *sees):
                 see(done)
         phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
-        is_part = isinstance(judged, SecondLook | AuditSet)
+        is_part = isinstance(judged, SecondLook)
         rows = judged.scored(rules)
         return ScoredRun(
             opened.folder.path,
@@ -241,7 +240,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             labels_of(opened, rules),
             sum(cut) / len(cut) if cut else 0.0,
             controls.figures(),
-            sum(judged.wanted().values()),
+            opened.store.count(),
             judged.go_on(opened.folder.path),
             phases,
             judged.drawn_as if isinstance(judged, SecondLook) else None,
@@ -383,8 +382,8 @@ def _background(run: OpenRun, judged: VerdictSet) -> Background:
         subject=subject,
         judge=judged.judge,
         judges=judged.judges,
-        scenarios=_scenarios(run, judged),
-        wanted=judged.wanted(),
+        scenarios=with_parts(run.record.scenarios, public=run.public),
+        wanted=run.store.counts(),
         usage=judged.usage(at_least=bool(subject.learned.get("counts_one"))),
         failure=judged.commonest_failure(),
         version=run.record.maskbench,
@@ -393,14 +392,6 @@ def _background(run: OpenRun, judged: VerdictSet) -> Background:
         notes=judged.notes(),
         answers=run.store.answers() if len(subject.get("resolved", ())) > 1 else {},
     )
-
-
-def _scenarios(run: OpenRun, verdicts: VerdictSet) -> TakenScenarios:
-    """What the run took of its scenario set, as far as these verdicts are about it, and which public set that is."""
-    taken = with_parts(run.record.scenarios, public=run.public)
-    if not (part := verdicts.part()):
-        return taken
-    return with_parts(taken, taken=f"{taken.taken} ({part})", n=sum(verdicts.wanted().values()))
 
 
 def _corrected(
@@ -415,11 +406,6 @@ def _corrected(
         return by_look(this.phases, verdicts.judge.binary.name.partition(SECOND_LOOK)[0], withheld)
     if not this.labels and other is None:
         return None
-    if isinstance(verdicts, AuditSet):
-        withheld = (
-            f"{verdicts.name} is an audit, which is no judgement of its own. Correct the rates of the judge that it "
-            f"asks again: --verdicts {verdicts.audit.of}"
-        )
     found = by_labels(this.rows, this.labels)
     if withheld:
         return with_parts(found, withheld=withheld, metrics={}, judges_part={})

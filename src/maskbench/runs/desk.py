@@ -297,7 +297,7 @@ class Desk:
         if isinstance(answer, Failure):
             return {}
         verdicts = zip(out.places, verdicts_in(out.ask, answer), strict=True)
-        found = {slot: self.hearing.keeps(verdict) for slot, verdict in verdicts if verdict}
+        found = {slot: verdict for slot, verdict in verdicts if verdict}
         if found:
             self._readable.add(out.model.name)
         return found

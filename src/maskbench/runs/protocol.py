@@ -117,13 +117,11 @@ def asking(settings: Settings, store: Store | None = None) -> Pass:
     return Pass(questions(hearing), hearing, after=replies(settings), spares=True, before=before)
 
 
-def judging_stored(
-    hearing: Hearing, leaders: Mapping[Key, Key], only: Container[Key] | None = None, *, checks: bool = False
-) -> list[Pass]:
-    """Stored replies on their way to verdicts, those to controls among them where `checks` is set.
+def judging_stored(hearing: Hearing, leaders: Mapping[Key, Key], only: Container[Key] | None = None) -> list[Pass]:
+    """Stored replies on their way to verdicts, those to controls among them.
 
-    `only` these scenarios are judged, by archetype and task_id. Neutral replies that several have are judged where they
-    were given, at the one of the `leaders` (`runs.store.Store.leaders`), if that one is judged.
+    `only` these scenarios are judged, by archetype and task_id, and no controls. Neutral replies that several have are
+    judged where they were given, at the one of the `leaders` (`runs.store.Store.leaders`), if that one is judged.
     """
 
     def follows(scenario: Scenario) -> bool:
@@ -135,7 +133,7 @@ def judging_stored(
         return [part for part in every if not (part.elicitation and follows(scenario))]
 
     passes = [Pass(verdicts(hearing, parts), hearing, only, after=replies(hearing.settings), alike=follows)]
-    if checks and only is None and hearing.settings.design.checks:
+    if only is None and hearing.settings.design.checks:
         assumed = replace(hearing, into=_ASSUMED)
         after = then(whole(assumed), controls(assumed, asks_subject=True))
         passes.append(Pass(controls(hearing, asks_subject=False), hearing, after=after))

@@ -9,7 +9,6 @@ from dataclasses import is_dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 import msgspec
@@ -29,7 +28,6 @@ from maskbench.types import Json, Kind, Model, Stage
 T = TypeVar("T", Settings, Judging)
 SCHEMA = 2
 LONGEST_WHY = 500  # characters
-AUDIT = "~"  # stands in the name of a set that audits another one, and in no other
 
 
 class Planted(Struct):
@@ -160,28 +158,6 @@ class Look(Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 0
 
 
-class Audit(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is audited and how: verdict set `of`, on `sample` scenarios drawn by `seed` (None: on all of them)."""
-
-    kind: str  # a row of judges/audit_kinds.py
-    of: str
-    sample: int | None = None
-    seed: int = 0
-
-    @property
-    def set_name(self) -> str:
-        """The name of its verdict set."""
-        drawn = "" if self.sample is None else f"-{self.sample}" + (f"-seed{self.seed}" if self.seed else "")
-        return f"{self.of}{AUDIT}{self.kind}{drawn}"
-
-    def command(self, path: Path) -> list[str]:
-        """The words that begin it on a run, or take it up again."""
-        words = ["maskbench", "judge", str(path), "--audit", self.kind]
-        if self.sample is not None:
-            words += ["--sample", str(self.sample), *(["--seed", str(self.seed)] if self.seed else [])]
-        return words if self.of == VERDICTS else [*words, "--verdicts", self.of]
-
-
 class Judged(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """A verdict set beside the run's own: by whom, how, in which sessions."""
 
@@ -193,7 +169,6 @@ class Judged(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=Tru
     models: Judges
     sessions: list[Session]
     second: Look | None = None
-    audit: Audit | None = None
 
 
 class WithoutTexts(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -1,7 +1,7 @@
 """A session: models are opened, asked and closed, and who they were, what they cost and how it ended is noted.
 
-A run, another judge, an audit, an exam and questions on statements are a session each time that they are taken up;
-inside Inspect each sample is one, whose models and log are Inspect's.
+A run, another judge, an exam and questions on statements are a session each time that they are taken up; inside
+Inspect each sample is one, whose models and log are Inspect's.
 """
 
 from __future__ import annotations

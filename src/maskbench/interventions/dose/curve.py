@@ -23,9 +23,9 @@ from maskbench.method.outcomes import by_belief
 from maskbench.method.rates import COMPARED, Table, error_share, rates, tabulate
 from maskbench.method.rules import RuleSet, named, same_answer
 from maskbench.results.comparability import shared
-from maskbench.results.comparison import Pairing, about, check_given, compare_read, read_judged
+from maskbench.results.comparison import Pairing, about, check_given, compare_read
 from maskbench.results.contrasts import Columns, contrast, paired_rate, untested
-from maskbench.results.scored import ScoredRun
+from maskbench.results.scored import ScoredRun, read
 from maskbench.scenarios import Key
 from maskbench.stats.figures import NO_DATA, Difference
 from maskbench.types import EVASIONS, Scored
@@ -58,7 +58,7 @@ def reading(path: Path, rules: RuleSet, base: Reading | None = None) -> Reading:
 
     with opening(path) as opened:
         judged = opened.verdicts()
-        return Reading(read_judged(opened, rules, None, see), broken, by_base)
+        return Reading(read(opened, rules, None, see), broken, by_base)
 
 
 def curve(base: Path, runs: Sequence[Path], rules_name: str) -> tuple[DoseAlone, list[DoseRow]]:

@@ -13,7 +13,7 @@ from typing import Literal, TypeVar, get_args
 
 from msgspec import Struct, field
 
-from maskbench.judges.audit_kinds import verdict_exchanged
+from maskbench.judges.exam.exchanged import verdict_exchanged
 from maskbench.judges.exam.questions import Question, Sort
 from maskbench.method.rules import agree
 from maskbench.method.said_and_did import is_on_log

@@ -19,7 +19,7 @@ from typing import Literal, Self, TypeVar
 import msgspec
 from msgspec import Struct
 
-from maskbench.judges.audit_kinds import exchanged, verdict_exchanged
+from maskbench.judges.exam.exchanged import exchanged, verdict_exchanged
 from maskbench.scenarios.formats import ScenarioFile
 from maskbench.scenarios.reading import ScenarioSet
 from maskbench.types import (

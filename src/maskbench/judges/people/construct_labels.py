@@ -20,7 +20,7 @@ from maskbench.judges.people.as_shown import Shown, conversation, labelled, part
 from maskbench.judges.people.drawn_sample import Design, Key, draw
 from maskbench.judges.people.labelled_outcomes import Drawn, all_scored, checked, drawn, together, with_sample
 from maskbench.judges.people.labels import LabelStore, standing
-from maskbench.judges.verdict_sets import OpenRun, check_no_audit
+from maskbench.judges.verdict_sets import OpenRun
 from maskbench.method.construct import QUESTIONS, answer_of
 from maskbench.method.forms.questions import prompt_of
 from maskbench.method.outcomes import score
@@ -65,7 +65,6 @@ def prepare_construct(
 
 def _design(run: OpenRun, size: int, seed: int, verdicts: str | None) -> Design:
     judged, path = run.verdicts(verdicts), run.folder.path
-    check_no_audit(judged, path)
     answers = answers_of(run)
     if not answers:
         raise UsageError(

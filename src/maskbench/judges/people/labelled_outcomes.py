@@ -15,7 +15,7 @@ from maskbench.judges.people.as_shown import Shown, labelled, shown
 from maskbench.judges.people.drawn_sample import SIZE, Design, Key, Stratum, draw, shuffled
 from maskbench.judges.people.labels import LabelStore, Role, standing
 from maskbench.judges.people.readers import Who, of_kinds
-from maskbench.judges.verdict_sets import OpenRun, VerdictSet, check_no_audit
+from maskbench.judges.verdict_sets import OpenRun, VerdictSet
 from maskbench.method.majority import same
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet, named
@@ -114,7 +114,6 @@ def with_sample(
 
 def _design(run: OpenRun, size: int, seed: int, verdicts: str | None) -> Design:
     judged, path = run.verdicts(verdicts), run.folder.path
-    check_no_audit(judged, path)
     rules = named(run.settings.design.rules)
     outcomes: dict[Key, OutcomeName] = {row.key: row.outcomes[0] for row in all_scored(run, judged, rules)}
     return checked(draw(outcomes, size, seed, judged.name, rules.name, LabelStore(path).kept_salt()), path)

@@ -28,7 +28,7 @@ def asks(hearing: Hearing, scenario: Scenario, parts: Sequence[Part], known: Kno
 
 def _about(hearing: Hearing, scenario: Scenario, part: Part, reply: Reply, slots: tuple[Slot, ...]) -> Ask:
     ((_, _, run),) = slots
-    return _ask(hearing.shown(scenario), part, run, reply, hearing.settings.judging, hearing.prompts)
+    return _ask(scenario, part, run, reply, hearing.settings.judging, hearing.prompts)
 
 
 def _ask(scenario: Scenario, part: Part, run: int, reply: Reply, judging: Judging, prompts: Prompts) -> Ask:

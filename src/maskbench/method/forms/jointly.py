@@ -23,5 +23,5 @@ def asks(hearing: Hearing, scenario: Scenario, parts: Sequence[Part], known: Kno
 
 
 def _about(hearing: Hearing, scenario: Scenario, texts: Sequence[str], slots: tuple[Slot, ...]) -> Ask:
-    joint = ask_about_beliefs(hearing.shown(scenario), texts, hearing.prompts)
+    joint = ask_about_beliefs(scenario, texts, hearing.prompts)
     return replace(joint, runs=(slots[0].run,))

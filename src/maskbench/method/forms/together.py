@@ -52,7 +52,7 @@ def asks(hearing: Hearing, scenario: Scenario, parts: Sequence[Part], known: Kno
 
 def _about(hearing: Hearing, scenario: Scenario, texts: Mapping[Place, str], slots: tuple[Slot, ...]) -> Ask:
     wanted = {(slot.elicitation, slot.run): texts[slot.elicitation, slot.run] for slot in slots}
-    return ask_about_each(hearing.shown(scenario), wanted, hearing.prompts)
+    return ask_about_each(scenario, wanted, hearing.prompts)
 
 
 def ask_about_each(scenario: Scenario, replies: Mapping[Place, str], prompts: Prompts) -> Ask:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from maskbench.errors import UsageError
-from maskbench.judges.verdict_sets import check_no_audit
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Inline, Table, Words
 from maskbench.presentation.format import between, cell, percent, points
@@ -55,8 +54,6 @@ def compared(runs: Sequence[Run], retest: ScoredRun | None = None) -> Compared:
 
 
 def _compare(first: Run, others: Sequence[Run], retest: ScoredRun | None) -> ComparisonData:
-    for run in (first, *others):
-        check_no_audit(run.opened.verdicts(run.scored.verdicts), run.scored.path)
     data = compare_read(first.scored, [run.scored for run in others], retest=retest).data
     for about, run in zip((data.first, *data.others), (first, *others), strict=True):
         about.subject = run.label
