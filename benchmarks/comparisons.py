@@ -9,12 +9,11 @@ take minutes.
 
 import argparse
 import os
-from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import permutations, product
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -28,10 +27,9 @@ from maskbench.method.belief import resolve
 from maskbench.method.classify import classify
 from maskbench.method.rates import ON_LOGS, Table
 from maskbench.method.rules import RULES
-from maskbench.results.retest import reference
 from maskbench.stats.all_pairs import Lies, every_pair
 from maskbench.stats.paired import FLIPS, difference_bounds, factors, holm, sign_flip
-from maskbench.types import BinaryVerdict, Letter, OutcomeName, Resolved, Scored
+from maskbench.types import BinaryVerdict, Letter, OutcomeName
 
 Ints = NDArray[np.int8]
 Floats = NDArray[np.float64]
@@ -296,32 +294,6 @@ def board_row(models: int, statements: int, expected: float, boards: int) -> str
     return f"| {models} models, {statements} statements, {expected:g} lies expected | {alarms / boards:.3f} |"
 
 
-def kinds_row(scenarios: int, repeats: int, pairs: int) -> str:
-    """How often a kind of change, or the total, stands out between two runs that draw alike."""
-    rng, above = np.random.default_rng(SEED), 0
-    for _ in range(pairs):
-        chances = rng.dirichlet((1.2, 1.6, 0.8, 0.4), scenarios).cumsum(axis=1)
-        drawn = (rng.random((scenarios, 2 + repeats, 1)) > chances[:, None, :3]).sum(axis=2)
-        names = [[NAMES[at] for at in row] for row in drawn.tolist()]
-        rows = [_row(place, name) for place, name in enumerate(names)]
-        again = [Counter(permutations(name[2:], 2)) for name in names]
-        shares = [{pair: count / each.total() for pair, count in each.items()} for each in again]
-        known = reference(rows, shares, "statements", None)
-        above += known.above or any(kind.above for kind in known.kinds)
-    return f"| {scenarios} | {repeats} | {above / pairs:.3f} |"
-
-
-def _row(place: int, names: list[OutcomeName]) -> tuple[Scored, Scored]:
-    """A scenario in both runs, by what it came to."""
-    first, other = (
-        Scored(
-            "known_facts", str(place), str(place), 1.0, None, Resolved(), (name,), name, "correct", {}, {}, {}, {}, {}
-        )
-        for name in names[:2]
-    )
-    return first, other
-
-
 def factor_row(name: str, world: World, pairs: int) -> str:
     """How often the intervals of the factors and of what came through them hold what endless scenarios show."""
     rng = np.random.default_rng(SEED)
@@ -404,10 +376,6 @@ TABLES: list[tuple[str, list[tuple[Callable[..., str], tuple[Any, ...]]]]] = [
     (
         "| board without a difference, 96 scenarios | somebody beats somebody |\n|---|---:|",
         [(board_row, (models, k, lies)) for models in (4, 8) for k in (1, 10) for lies in (1, 3, 10)],
-    ),
-    (
-        "| scenarios, nothing changed | repeats | a kind of change above chance |\n|---:|---:|---:|",
-        [(kinds_row, (n, repeats)) for n in (100, 300, 1000) for repeats in (2, 5)],
     ),
     (
         "| factors | belief | through it | answered | through it | lies if so | through it |\n"

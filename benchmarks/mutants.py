@@ -85,7 +85,6 @@ TESTS: Mapping[str, str] = {
     "results.leaderboard_data": "results/test_leaderboard results/test_ranks",
     "results.outcome_rows": "results/test_outcome_rows",
     "results.published": "results/test_published",
-    "results.retest": "results/test_retest",
     "results.scaling": "results/test_scaling results/test_leaderboard",
     "results.score_rows": "results/test_score_rows",
     "results.scored": "results/test_scored results/test_read_once results/test_summary judges/test_second_look",

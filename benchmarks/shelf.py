@@ -105,7 +105,6 @@ brought     import said.jsonl --scenarios own --subject mine --out brought
 judged-too  judge brought --judge openai/judge
 sim         run sim/lie=0.4,thinks=0.5,drift=0.05 --sample 30 --statements 3 --judge sim-judge/accuracy=0.9 --out sim
 sim-two     run sim/lie=0.2 --sample 30 --statements 3 --judge sim-judge/accuracy=0.9 --out sim-two
-sim-again   run sim/lie=0.4,thinks=0.5,drift=0.05 --sample 30 --statements 3 --judge sim-judge/seed=2 --out sim-again
 scripted    run scripted/script.json --scenarios own --judge openai/judge --out scripted
 served      run vllm/served --scenarios own --judge openai/judge --serve '{SERVER}' --out served
 pinocchio   run pinocchio --sample 12 --out pinocchio
@@ -113,7 +112,7 @@ steer       intervene steer pinocchio --contrast pairs.jsonl --out vectors
 doses-local intervene dose hf/pinocchio --steer vectors {SMALL} --out doses-local
 """
 # What is not killed: what asks nobody here, and what would take long.
-LOCAL = ("imported", "inspected", "brought", "sim", "sim-two", "sim-again", "scripted", "served", "pinocchio")
+LOCAL = ("imported", "inspected", "brought", "sim", "sim-two", "scripted", "served", "pinocchio")
 ONCE = ("steer", "doses-local")  # in the whole half alone
 BEFORE = {"imported": "export whole --format published --out published"}  # what a command needs, made first
 
@@ -158,7 +157,6 @@ compare-as  compare whole other --as all
 styles      compare whole verdict together numbers
 questions   compare construct controls
 moved       compare whole honest --json
-retest      compare sim sim-two --retest sim-again
 local-page  report doses-local --out page.html
 inferior    compare sim sim-two --non-inferiority 0.05
 why         compare whole other --why

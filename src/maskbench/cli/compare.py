@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from maskbench.cli.console import Form, check_form, print_blocks, print_data, print_json, say
-from maskbench.cli.options import Format, Rates, Retest, RulesOfAll, flag, option
+from maskbench.cli.options import Format, Rates, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, no_run
 
@@ -38,7 +38,6 @@ def compare(
             "accusation).",
         ),
     ] = None,
-    retest: Retest = None,
     rates: Rates = "judge",
     as_: Annotated[
         list[str] | None,
@@ -74,9 +73,9 @@ def compare(
         told = f" {no_run(runs[0])}" if runs and not RunFolder(runs[0]).exists else ""
         raise UsageError(f"A comparison takes two runs or more, as in `maskbench compare RUN RUN`.{told}")
     if as_ or why:
-        if rules or non_inferiority is not None or retest or rates != "judge":
+        if rules or non_inferiority is not None or rates != "judge":
             what = "--why splits one figure" if why else "--as compares one figure of a publisher"
-            raise UsageError(f"{what}. Leave --rules, --non-inferiority, --retest, --rates out.")
+            raise UsageError(f"{what}. Leave --rules, --non-inferiority, --rates out.")
         if why:
             _explain(runs, as_ or (), verdicts, format, json=json)
         elif as_ and len(as_) > 1:
@@ -84,9 +83,7 @@ def compare(
         elif as_:
             _compare_as(runs, as_[0], verdicts, format, json=json)
         return
-    data = compared(
-        *runs, rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None, retest=retest, rates=rates
-    ).data
+    data = compared(*runs, rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None, rates=rates).data
     if json:
         print_json(data.as_dict())
     else:

@@ -14,8 +14,13 @@ _AUDITS = (
     "reply once more, and `maskbench score RUN --full` prints how far both sets agree; `maskbench exam` says whether "
     "the order of options moves a judge."
 )
+_RETEST = (
+    "How many scenarios change with nothing changed, two runs of one model with a --seed each show: "
+    "`maskbench compare A A2`."
+)
 GONE: Mapping[tuple[str, str], str] = {  # by command and option
     **dict.fromkeys((("run", "--beliefs-from"), ("sweep", "--share-beliefs")), _BELIEFS),
     **dict.fromkeys((("run", "--estimate"), ("run", "--whole-part")), _ESTIMATE),
     **dict.fromkeys((("judge", "--audit"), ("judge", "--sample"), ("judge", "--seed")), _AUDITS),
+    **dict.fromkeys((("compare", "--retest"), ("report", "--retest")), _RETEST),
 }

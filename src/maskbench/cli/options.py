@@ -193,14 +193,6 @@ As = Annotated[
     ),
 ]
 RulesOfAll = Annotated[str | None, _rules("This rule set scores all runs.", "the first run's own")]
-Retest = Annotated[
-    Path | None,
-    option(
-        "RUN",
-        "This run of the first subject, with another --seed and nothing else changed, tells how many scenarios change "
-        "by themselves.",
-    ),
-]
 Rates = Annotated[
     Literal["judge", "corrected"],
     option(

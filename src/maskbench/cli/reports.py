@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from maskbench.cli.console import put, say
-from maskbench.cli.options import As, ComputeFile, OneRuleSet, Opens, Public, Retest, RulesOfAll, flag, option
+from maskbench.cli.options import As, ComputeFile, OneRuleSet, Opens, Public, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 
 
@@ -51,7 +51,6 @@ def report(
         ),
     ] = None,
     compute: ComputeFile = None,
-    retest: Retest = None,
     as_: As = None,
 ) -> None:
     """Make one self-contained page of a run, or of several that are compared with the first; it asks no model.
@@ -76,7 +75,6 @@ def report(
         public=public,
         figures=figures,
         compute=spent,
-        retest=retest,
         convention=as_,
     )
     replaced = ", in place of the one that was there" if was_there else ""

@@ -37,7 +37,6 @@ from maskbench.types import (
     Letter,
     NumericalVerdict,
     OnLog,
-    OutcomeName,
     Range,
     Reply,
     Resolved,
@@ -48,9 +47,6 @@ from maskbench.types import (
 
 _T = TypeVar("_T")
 Items = Mapping[tuple[int, int], Item]  # by elicitation and run
-Outcomes = tuple[OutcomeName, ...]
-Halves = tuple[Outcomes, Outcomes]
-ENOUGH = 6  # direct replies: two halves of three, as in the published design
 
 
 def settled(scenario: Scenario, items: Iterable[Item], settings: Settings) -> Items:
@@ -254,26 +250,3 @@ def _like_with_like(first: NumericalVerdict, other: NumericalVerdict) -> Iterato
 
 def _is_finite(range_: Range) -> bool:
     return math.isfinite(range_.low) and math.isfinite(range_.high)
-
-
-def by_halves(scenario: Scenario, scored: Scored, items: Items, settings: Settings, rules: RuleSet) -> Halves | None:
-    """Its statements held against the belief by each half of the direct replies; None where there are fewer than six.
-
-    A fact that was given is no belief that could change: both are its outcomes as they are. A consistency question is
-    asked once, and stands in both.
-    """
-    if archetypes.of(scenario).given:
-        return scored.outcomes, scored.outcomes
-    direct = [key for key in sorted(items) if key[0] == 1]
-    if scenario.kind == "numerical" or len(direct) < ENOUGH:
-        return None
-    others = [item for key, item in items.items() if key[0] > 1]
-    middle = len(direct) // 2
-    first, second = (
-        belief(scenario, [items[key] for key in half] + others, settings, rules)
-        for half in (direct[:middle], direct[middle:])
-    )
-    return (
-        by_belief(scored, first, items, settings, rules).outcomes,
-        by_belief(scored, second, items, settings, rules).outcomes,
-    )

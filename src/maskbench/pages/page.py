@@ -26,7 +26,6 @@ from maskbench.presentation.sections.runs_together import Compared, compared
 from maskbench.presentation.sections.story import story, worst_lies
 from maskbench.results.conventions import figures as under_conventions
 from maskbench.results.scaling import Compute
-from maskbench.results.scored import read as read_run
 from maskbench.types import Reply
 
 _LONGEST = 300  # characters of one text in the example
@@ -71,20 +70,17 @@ def render(
     figures: Path | None = None,
     compute: Mapping[str, Compute] | None = None,
     convention: str | None = None,
-    retest: Path | None = None,
 ) -> Document:
     """The page on these runs, under one rule set (default: the first run's) and one verdict set (default: their own).
 
     Texts of scenarios and replies are embedded for the sets that come with maskbench, for others with
     `include_text`. `figures` is a folder that gets every chart as files, `compute` what went into each model,
-    `convention` the name of publishers whose figures the runs are computed as, too, `retest` a run of the first subject
-    with another seed. Raises RunUnreadable where a
-    folder holds no run, UsageError for an unknown rule or verdict set, for one run given twice, and where a figure
-    cannot be written.
+    `convention` the name of publishers whose figures the runs are computed as, too. Raises RunUnreadable where a folder
+    holds no run, UsageError for an unknown rule or verdict set, for one run given twice, and where a figure cannot be
+    written.
     """
     with read(runs, rules, verdicts) as shown:
-        again = read_run(retest, shown[0].scored.rules, verdicts) if retest else None
-        against = compared(shown, again) if len(shown) > 1 else None
+        against = compared(shown) if len(shown) > 1 else None
         explored = explorer(
             [run.opened for run in shown],
             rules=shown[0].result.rules,

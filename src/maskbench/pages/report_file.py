@@ -28,7 +28,6 @@ def report(
     public: bool = False,
     figures: str | PathLike[str] | None = None,
     compute: Mapping[str, Compute] | None = None,
-    retest: str | PathLike[str] | None = None,
     convention: str | None = None,
 ) -> Path:
     """Write one self-contained page of a run, or of several that are compared with the first, and return its path.
@@ -41,13 +40,10 @@ def report(
     folders = [Path(run) for run in runs]
     place, charts = page_of(folders, out), None if figures is None else Path(figures).absolute()
     whole = place.absolute()  # what is for others is made in another folder
-    again = None if retest is None else Path(retest)
-    if again is not None and len(folders) < 2:
-        raise UsageError("--retest tells how many scenarios of the first run change by themselves. Give two runs.")
     if charts is not None and charts.suffix.lower() in _PICTURES:
         raise UsageError(f"--figures {figures}: give a folder, as in --figures charts. Every chart goes into it.")
-    if public and (include_text or again or any((run / "dose.json").is_file() for run in folders)):
-        raise UsageError("--public makes a page of runs without their texts. Leave --include-text and --retest out.")
+    if public and (include_text or any((run / "dose.json").is_file() for run in folders)):
+        raise UsageError("--public makes a page of runs without their texts. Leave --include-text out.")
     with extra_for("report"):
         from maskbench.pages import dose_page
         from maskbench.pages.page import render
@@ -66,7 +62,6 @@ def report(
             figures=charts,
             compute=compute,
             convention=convention,
-            retest=again,
         )
         write_page(whole, tuple(page.parts))
     return place

@@ -42,7 +42,6 @@ from maskbench.results.contrasts import (
     untested,
 )
 from maskbench.results.rate_source import Looked, RateSource
-from maskbench.results.retest import ByThemselves, by_themselves, check_retest
 from maskbench.results.scored import ScoredRun, read
 from maskbench.results.splits import Split, asked_outright
 from maskbench.runs.folder import RunFolder
@@ -135,7 +134,6 @@ class Pairing(RunCompared, forbid_unknown_fields=True, omit_defaults=True):
     transitions: Transitions
     mcnemar: McNemar
     changed: list[Change]
-    by_themselves: ByThemselves | None
     readings: dict[str, Difference] | None = None  # of P(lie) by the words of the lies, where both were asked
     judged: Difference | None = None  # P(lie) by the judge, where labels correct the rates
     asked: tuple[Split, Split] | None = None  # both by whether the falsehood was asked for, on shared scenarios
@@ -171,7 +169,6 @@ def compare(
     non_inferiority: float | None = None,
     verdicts: str | Sequence[str] | None = None,
     labels: Sequence[Labels | None] | None = None,
-    retest: str | PathLike[str] | None = None,
     rates: RatesBy = "judge",
 ) -> Comparison:
     """Compare every other run with the first one, on the scenarios that the two share.
@@ -179,12 +176,11 @@ def compare(
     Arguments are run folders; `rules` names one rule set for all (default: the first run's). `non_inferiority` is
     the margin, a share such as 0.03, by which nothing may have got worse. `verdicts` names the verdict set of all, or
     of each in turn (default: each run's own). `labels` are people's outcomes for each run in turn, by which its rates
-    are corrected, too (default: those in its folder). `retest` is a run of the first subject with another seed, which
-    tells how many scenarios change by themselves. `rates` are those that are tested: the judge's, or those that labels
-    correct, which every run then needs; a second look's are corrected ones anyway. Raises UsageError for runs that
-    cannot be compared and RunUnreadable for folders without a run.
+    are corrected, too (default: those in its folder). `rates` are those that are tested: the judge's, or those that
+    labels correct, which every run then needs; a second look's are corrected ones anyway. Raises UsageError for runs
+    that cannot be compared and RunUnreadable for folders without a run.
     """
-    check_given(first, (*others, *([retest] if retest else [])) if others else (), non_inferiority)
+    check_given(first, others, non_inferiority)
     chosen = named(rules or RunFolder(Path(first)).settings().design.rules)
     names = verdicts_of(verdicts, 1 + len(others))
     if labels is not None and len(labels) != len(names):
@@ -197,25 +193,21 @@ def compare(
         for path, name, own in zip((first, *others), names, people, strict=True)
         for arm in (read(path, chosen, name),)
     )
-    again = read(retest, chosen, names[0]) if retest else None
-    return compare_read(next(arms), arms, non_inferiority, again, rates)
+    return compare_read(next(arms), arms, non_inferiority, rates)
 
 
 def compare_read(
     first: ScoredRun,
     others: Iterable[ScoredRun],
     non_inferiority: float | None = None,
-    retest: ScoredRun | None = None,
     rates: RatesBy = "judge",
 ) -> Comparison:
     """Compare every other run with the first one, all of them read already and under one rule set; as `compare`."""
-    if retest:
-        check_retest(first, retest)
     pairings, froms = [], sources(first)
     for other in others:
         froms += sources(other)
         froms += [f"{other.path}: {other.rules.note}"] if other.rules != first.rules and other.rules.note else []
-        pairings.append(_pairing(first, other, non_inferiority, retest, rates))
+        pairings.append(_pairing(first, other, non_inferiority, rates))
     tested = [(pairing, p) for pairing in pairings if (p := pairing.rates["p_lie"].p) is not None]
     for (pairing, _), p in zip(tested, holm([p for _, p in tested]), strict=True):
         pairing.p_holm, pairing.significant = p, p < 1 - LEVEL
@@ -264,9 +256,7 @@ def check_given(
         seen[Path(path).resolve()] = path
 
 
-def _pairing(
-    first: ScoredRun, other: ScoredRun, margin: float | None, retest: ScoredRun | None, by: RatesBy
-) -> Pairing:
+def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, by: RatesBy) -> Pairing:
     """One run held against the first."""
     if is_copy(first.record, other.record):
         raise UsageError(
@@ -299,7 +289,6 @@ def _pairing(
     if not (first.complete and other.complete):  # bounds hold for the scenarios that are done, not for the set
         lie.bounds = lie.bounds_ci95 = None
     mcnemar, transitions, changed = _transitions(both)
-    pairs = list(zip(both.first, both.other, strict=True))
     is_corrected = is_looked or by_labels
     return Pairing(
         **structs.asdict(about(other)),
@@ -320,7 +309,6 @@ def _pairing(
         transitions=transitions,
         mcnemar=mcnemar,
         changed=changed,
-        by_themselves=by_themselves(pairs, first, other, retest),
         readings=None if failed else readings_compared(first, other, keys, weights, a.clusters, tested=not why),
         judged=structs.replace(untested(judged) if why else judged, p=None, p_exact=None) if by_labels else None,
         asked=None if failed or is_corrected else _asked((a, b), both, weights, (first, other)),

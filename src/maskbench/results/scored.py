@@ -34,7 +34,6 @@ from maskbench.method.asks import VERDICTS
 from maskbench.method.chance import Chance, ChancePart, ChanceTally
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies, FalseLieTally, HeldOut
-from maskbench.method.outcomes import ENOUGH, Halves, by_halves
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.calibration import OWN, Calibration, RatesBy, by_labels, by_look, carried, standing
@@ -153,12 +152,11 @@ class ScoredRun:
     """A run as one reading of its store finds it, by one verdict set under one rule set; no reply and no prompt.
 
     `settings`, `protocol` and `judge` (models and prompts) are those of the verdict set. `rows` are the scenarios that
-    are done, in the run's order, `digests` what each is told by. Of a second look `phases` has what both judges
-    saw, and `look` says how it was drawn. The run has `wanted` scenarios, and `go_on` says what to do where it
-    lacks some. `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token
-    limit, `checks` what the controls on the subject found, `chance` the chance level of P(lie), and `false_lies` what
-    neutral replies would be as statements; a second look has neither. `halves` are
-    the outcomes by each half of the belief replies, where these are enough for it.
+    are done, in the run's order, `digests` what each is told by. Of a second look `phases` has what both judges saw,
+    and `look` says how it was drawn. The run has `wanted` scenarios, and `go_on` says what to do where it lacks some.
+    `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token limit, `checks`
+    what the controls on the subject found, `chance` the chance level of P(lie), and `false_lies` what neutral replies
+    would be as statements; a second look has neither.
     """
 
     path: Path
@@ -180,7 +178,6 @@ class ScoredRun:
     look: str | None = None
     chance: Chance | None = None
     false_lies: FalseLies | None = None
-    halves: Mapping[Key, Halves] = field(default_factory=dict)
     construct: ConstructTally | None = None  # answers to the questions on statements
     public: str | None = None  # the public set that all scenarios are of
     judged_between: tuple[float, float] | None = None  # when the first and the last verdict on a statement came
@@ -208,19 +205,16 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
         cut: list[bool] = []
         digests: dict[Key, Identity] = {}
         set_name, has_texts = opened.set_name, not opened.record.without_texts
-        halves: dict[Key, Halves] = {}
         for done in judged.read(rules, *construct.sets):
             texts = hashlib.sha256(canonical(done.scenario)).digest() if has_texts else None
             digests[done.scored.key] = Identity(texts, set_name)
             if (kind := kinds.get(done.like)) is None:
-                kind = kinds[done.like] = _Kind.of(done, rules, chance, floor)
+                kind = kinds[done.like] = _Kind.of(done, chance, floor)
             cut += kind.cut
             if kind.chance:
                 chance.add(kind.chance, done.scored)
             if kind.floor:
                 floor.add(kind.floor, done.scored)
-            if kind.halves:
-                halves[done.scored.key] = kind.halves
             for see in (construct.see, controls.see, *sees):
                 see(done)
         phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
@@ -246,7 +240,6 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             judged.drawn_as if isinstance(judged, SecondLook) else None,
             None if is_part else chance.figures(),
             None if is_part else floor.figures(),
-            halves,
             construct,
             opened.public,
             opened.store.judged_between(judged.name),
@@ -282,19 +275,17 @@ class _Kind(NamedTuple):
     cut: list[bool]  # of every reply under pressure
     chance: ChancePart | None
     floor: HeldOut | None
-    halves: Halves | None
 
     @classmethod
-    def of(cls, done: Done, rules: RuleSet, chance: ChanceTally, floor: FalseLieTally) -> _Kind:
+    def of(cls, done: Done, chance: ChanceTally, floor: FalseLieTally) -> _Kind:
         """What one of them shows."""
-        settings, what = done.verdicts.settings, (done.scenario, done.scored, done.items)
+        what = done.scenario, done.scored, done.items
         statements = (item.reply for item in done.items.values() if item.call == "statement")
         cut = [reply.truncated for reply in statements if isinstance(reply, Reply)]
         return cls(
             cut,
             chance.part(*what),
             floor.part(*what, done.checks() if floor.reads_controls else ()),
-            by_halves(*what, settings, rules) if settings.design.beliefs >= ENOUGH else None,
         )
 
 

@@ -41,7 +41,6 @@ from maskbench.results.comparison import (
     not_tested,
     worst,
 )
-from maskbench.results.retest import ByThemselves
 from maskbench.stats.figures import Difference, Share
 from maskbench.stats.paired import FLIPS, p_value
 from maskbench.types import OutcomeName
@@ -247,19 +246,17 @@ def transitions(counts: Mapping[OutcomeName, Mapping[OutcomeName, int]], first: 
 
 def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
     first, other = names(data, pairing)
-    mcnemar, counts, again = pairing.mcnemar, pairing.shared, pairing.by_themselves
+    mcnemar, counts = pairing.mcnemar, pairing.shared
     lie = pairing.rates["p_lie"]
     if pairing.test and pairing.p_holm is not None:
         holm = f" after Holm for {data.comparisons:,} comparisons" if data.comparisons > 1 else ""
         yield "test", f"{pairing.test} on P(lie), {_how_tested(pairing.test, lie)}; p {p_value(pairing.p_holm)}{holm}"
     yield (
         "McNemar's counts",
-        f"only {first} lied in {mcnemar.lie_to_other:,} scenarios, only {other} in {mcnemar.other_to_lie:,}"
-        f"{_lies(again)}",
+        f"only {first} lied in {mcnemar.lie_to_other:,} scenarios, only {other} in {mcnemar.other_to_lie:,}",
     )
     if pairing.changed:
-        yield "changed", f"from {first} to {other}:\n{_changed(pairing.changed, again)}"
-        yield "by themselves", by_themselves(again, first)
+        yield "changed", f"from {first} to {other}:\n{_changed(pairing.changed)}"
     failed = _failed(counts, first, other)
     yield "shared scenarios", f"{counts.scenarios:,} on {counts.propositions:,} propositions{failed}"
     if lie.bounds:
@@ -276,54 +273,18 @@ def _how_tested(test: str, lie: Difference) -> str:
     return f"mid-p by {FLIPS + 1:,} sign patterns, drawn"
 
 
-def _changed(changed: Sequence[Change], again: ByThemselves | None) -> str:
-    """Which scenarios changed, by kind of change, the most frequent first; none is named that is no finding."""
+def _changed(changed: Sequence[Change]) -> str:
+    """Which scenarios changed, by kind of change, the most frequent first."""
     kinds: dict[tuple[OutcomeName, OutcomeName], list[str]] = {}
     for each in changed:
         kinds.setdefault((each.first, each.other), []).append(one_line(each.task_id))
-    known = {(kind.first, kind.other): kind for kind in again.kinds} if again else {}
     lines = []
     for (before, after), ids in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
-        count, kind = len(ids), known.get((before, after))
+        count = len(ids)
         arrow = f"{before} → {after}".replace("_", " ")
-        alone = f" ({_least(again)}{kind.by_itself:.1f} by themselves)" if again and kind else ""
-        if again and not (kind and kind.above):
-            lines.append(f"{arrow}, {count:,}{alone}: no finding")
-            continue
         more = f", ... ({count - SHOWN_IDS:,} more)" if count > SHOWN_IDS else ""
-        lines.append(f"{arrow}, {count:,}{alone}: {', '.join(ids[:SHOWN_IDS])}{more}")
+        lines.append(f"{arrow}, {count:,}: {', '.join(ids[:SHOWN_IDS])}{more}")
     return "\n".join(lines)
-
-
-def by_themselves(again: ByThemselves | None, first: str) -> str:
-    """How many scenarios change with nothing changed, or that nobody can tell here."""
-    if again is None:
-        return (
-            "Not known with one statement a scenario, so no single scenario is a finding. A run of "
-            f"{first} with another --seed tells it: --retest RUN"
-        )
-    source = {
-        "run": f"as {one_line(again.run or '')} shows",
-        "statements": "as repeated statements show; beliefs that are asked again are not in it",
-        "statements_and_beliefs": "as repeated statements and both halves of the belief replies show",
-    }[again.source]
-    more = (
-        "more than that; which of them would have changed anyway is not known"
-        if again.above
-        else "no more than that, so no single scenario is a finding"
-    )
-    return (
-        f"{_least(again)}{again.by_itself:.1f} of {again.scenarios:,} change with nothing changed, {source}; "
-        f"{again.changed:,} changed here, {more}"
-    )
-
-
-def _lies(again: ByThemselves | None) -> str:
-    return f"; by themselves {_least(again)}{again.lies_each_way:.1f} each way" if again else ""
-
-
-def _least(again: ByThemselves) -> str:
-    return "at least " if again.source == "statements" else ""
 
 
 def _failed(counts: SharedScenarios, first: str, other: str) -> str:

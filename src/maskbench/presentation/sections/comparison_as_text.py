@@ -14,7 +14,6 @@ from maskbench.presentation.format import CAVEAT, between, percent, points, time
 from maskbench.presentation.pairings import besides, both, names
 from maskbench.presentation.sections.comparison import (
     about_rates,
-    by_themselves,
     comparison,
     differs,
     margin,
@@ -84,7 +83,7 @@ def _one(data: ComparisonData, pairing: Pairing, subject: str) -> Iterator[Block
     yield from rates_are(pairing, first, other)
     figure = transitions(pairing.transitions, first, other)
     yield replace(figure if isinstance(figure, Table) else figure.table, caption="")
-    yield " ".join(_counts(data, pairing, first))
+    yield " ".join(_counts(data, pairing))
 
 
 def _verdict(pairing: Pairing, first: str, other: str) -> Warn:
@@ -106,8 +105,8 @@ def _verdict(pairing: Pairing, first: str, other: str) -> Warn:
     return Warn(text, "good")
 
 
-def _counts(data: ComparisonData, pairing: Pairing, first: str) -> Iterator[str]:
-    """How many scenarios this is over, what failures leave open, and how many change by themselves."""
+def _counts(data: ComparisonData, pairing: Pairing) -> Iterator[str]:
+    """How many scenarios this is over, and what failures leave open."""
     counts, lie = pairing.shared, pairing.rates["p_lie"]
     yield f"{times(counts.scenarios, 'shared scenario')} on {times(counts.propositions, 'proposition')}."
     if {data.first.verdicts, pairing.verdicts} != {VERDICTS}:
@@ -116,9 +115,6 @@ def _counts(data: ComparisonData, pairing: Pairing, first: str) -> Iterator[str]
     if lie.bounds:
         disputed = " or is disputed" if "disputed" in pairing.transitions else ""
         yield f"Whatever failed{disputed}, the difference in P(lie) lies within {between(lie.bounds)}."
-    if pairing.by_themselves:
-        told = by_themselves(pairing.by_themselves, first)
-        yield f"{told[:1].upper()}{told[1:]}."
 
 
 def _several(data: ComparisonData, subject: str) -> Iterator[Block]:

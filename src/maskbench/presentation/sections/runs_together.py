@@ -15,8 +15,6 @@ from maskbench.presentation.runs_shown import Run
 from maskbench.presentation.sections.comparison import significance
 from maskbench.presentation.words import RATES
 from maskbench.results.comparison import ComparisonData, Pairing, compare_read
-from maskbench.results.retest import check_retest
-from maskbench.results.scored import ScoredRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,29 +30,24 @@ class Compared:
         return [] if self.data is None else [finding(self.data, pairing) for pairing in self.data.others]
 
 
-def compared(runs: Sequence[Run], retest: ScoredRun | None = None) -> Compared:
-    """The first run against every other, one test for all; runs that share no scenario with it are left out.
-
-    `retest` is a run of the first subject with another seed; raises UsageError for one that is none.
-    """
+def compared(runs: Sequence[Run]) -> Compared:
+    """The first run against every other, one test for all; runs that share no scenario with it are left out."""
     first, *others = runs
-    if retest:
-        check_retest(first.scored, retest)
     try:
-        return Compared(_compare(first, others, retest), ())
+        return Compared(_compare(first, others), ())
     except UsageError:
         able, refused = [], []
         for run in others:
             try:
-                _compare(first, [run], retest)
+                _compare(first, [run])
                 able.append(run)
             except UsageError as error:
                 refused.append(f"{run.name} is not held against {first.name}: {one_line(str(error), 400)}")
-        return Compared(_compare(first, able, retest) if able else None, tuple(refused))
+        return Compared(_compare(first, able) if able else None, tuple(refused))
 
 
-def _compare(first: Run, others: Sequence[Run], retest: ScoredRun | None) -> ComparisonData:
-    data = compare_read(first.scored, [run.scored for run in others], retest=retest).data
+def _compare(first: Run, others: Sequence[Run]) -> ComparisonData:
+    data = compare_read(first.scored, [run.scored for run in others]).data
     for about, run in zip((data.first, *data.others), (first, *others), strict=True):
         about.subject = run.label
     return data
