@@ -52,7 +52,6 @@ def test_it_is_a_run_folder(exam: Path) -> None:
         ("export", "EXAM", "--format", "markdown"),
         ("report", "EXAM"),
         ("label", "EXAM", "--show"),
-        ("plan", "EXAM", "--half-width", "3"),
     ],
     ids=" ".join,
 )
