@@ -121,7 +121,6 @@ def passes(folder: Path) -> list[Passes]:
         "leaderboard": ["leaderboard", first, other],
         "export --format jsonl": ["export", first, "--format", "jsonl", "--out", rows],
         "export --format published": ["export", first, "--format", "published", "--out", f"{rows}-published"],
-        "plan --from": ["plan", "--difference", "0.05", "--from", first, other],
     }
     made = [_counted(command, line) for command, line in lines.items()]
     return [*made, *(_called(name, folder, call) for name, call in _calls(Path(first), Path(other)))]
