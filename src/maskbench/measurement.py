@@ -36,7 +36,7 @@ from maskbench.runs.protocol import Pass
 from maskbench.runs.record import About, Models, with_answers
 from maskbench.runs.run_log import RunLog
 from maskbench.runs.session import Asked, Asking, Book
-from maskbench.runs.stored_programs import check_typed
+from maskbench.runs.stored_programs import to_ask_by
 from maskbench.runs.system_prompts import system_prompt
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings
@@ -108,9 +108,8 @@ def _begun(settings: Settings | str | PathLike[str], out: str | PathLike[str] | 
             f"{settings} are no settings. Give measure(Settings.of(...), folder), or a folder alone to go on "
             "with its run."
         )
-    stored = settings_to_go_on(RunFolder(Path(settings)))
-    check_typed(stored, (), Path(settings))
-    return stored, Path(settings)
+    folder = Path(settings)
+    return to_ask_by(settings_to_go_on(RunFolder(folder)), (), folder), folder
 
 
 def _measure(

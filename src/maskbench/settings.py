@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import partial
@@ -14,7 +14,7 @@ import orjson
 from msgspec import Meta
 
 from maskbench.errors import UsageError
-from maskbench.types import Archetype, Ask, JudgeBeliefs, JudgeNumbers, Sampling, Stage
+from maskbench.types import STAGES, Archetype, Ask, JudgeBeliefs, JudgeNumbers, Sampling, Stage
 
 ALLOWED = 0.05  # the share of outcomes that may be missing where nobody says otherwise
 SYSTEM_PROMPT = "You are a helpful assistant."  # of belief questions; the published code's, full stop included
@@ -267,6 +267,19 @@ class Settings:
         return " + ".join(parts)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stored(Settings):
+    """Settings that were read from a folder, which may come from somebody else: they are shown, and start nothing.
+
+    `runs.stored_programs.to_ask_by` makes settings of them by which models are asked.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Settings) and self.options == other.options
+
+    __hash__ = Settings.__hash__
+
+
 VALUES: Mapping[str, type[Any]] = {
     "design": Design,
     "subject": Subject,
@@ -298,6 +311,33 @@ def in_values(options: Mapping[str, Any]) -> dict[str, Any]:
 def _value(make: Callable[..., Any], part: Any) -> Any:
     """A value that is given whole, or made of its fields."""
     return make(**part) if isinstance(part, dict) else part
+
+
+# What starts a program, joins a machine or trusts code, with the stages that it is for: it counts where it was typed.
+_STARTS: Mapping[str, Sequence[Stage]] = {
+    "serve": ("subject",),
+    "serve_judge": ("judge",),
+    "cluster": STAGES,
+    "trust_remote_code": STAGES,
+}
+
+
+def starts(settings: Settings, stages: Sequence[Stage] = STAGES) -> dict[str, Any]:
+    """What these settings start, join or trust where these stages are asked, by the names of the options."""
+    asked = {"subject": (settings.subject.name,), "judge": settings.judging.judges}
+    is_here = any(name.startswith("hf/") for stage in stages for name in asked[stage])
+    options = settings.options
+    names = (name for name, of in _STARTS.items() if set(of) & set(stages))
+    return {name: options[name] for name in names if options[name] and (name != "trust_remote_code" or is_here)}
+
+
+def check_starts(settings: Settings, stages: Sequence[Stage]) -> None:
+    """Raise UsageError where models would be asked by what a folder holds of programs, machines or trusted code."""
+    if isinstance(settings, Stored) and (named := starts(settings, stages)):
+        raise UsageError(
+            f"These settings were read from a folder, and {' and '.join(named)} would run code here or elsewhere. "
+            "Nothing that a folder holds is run unasked. Give them in settings of your own (Settings.of)."
+        )
 
 
 # What may differ when a run is taken up again: it changes nothing that is asked of subject or judge. Adapter and

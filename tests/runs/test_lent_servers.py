@@ -30,6 +30,7 @@ from maskbench.models.serve.own_server import OwnServer, owns
 from maskbench.models.serve.serve_command import commands
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.lent_servers import kept
+from maskbench.runs.stored_programs import to_ask_by
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings
 from maskbench.sweeps.sweeping import sweep
@@ -201,7 +202,7 @@ def test_a_run_goes_on_with_its_server_whatever_the_port(tmp_path: Path, scripte
     chosen = settings(scripted, command("--child", tmp_path / "pids"))
     measure(chosen.having(limit=LIMIT), tmp_path / "run", {})
     (tmp_path / "pids").unlink()
-    with pytest.raises(UsageError, match="runs code on this machine"):
+    with pytest.raises(UsageError, match="runs code here"):
         measure(tmp_path / "run", environ={})
     measure(chosen.having(limit=LIMIT), tmp_path / "run", {})
     assert not (tmp_path / "pids").exists()
@@ -269,7 +270,7 @@ def test_a_judge_has_a_server_of_its_own(tmp_path: Path, scripted: str) -> None:
     measure(settings(scripted, command("--child", pids)), out, {})
     pids.unlink()
     again = RunFolder(out).settings().having(judge="sglang/two", numeric_judge="sglang/two", serve_judge=command())
-    judge(RunFolder(out), again, "two", {})
+    judge(RunFolder(out), to_ask_by(again, ("serve_judge",), out, ("judge",)), "two", {})
     assert not pids.exists()
     entry = RunFolder(out).read().verdict_sets["two"]
     assert [about.stage for about in entry.sessions[0].servers or ()] == ["judge"]
@@ -283,7 +284,10 @@ def test_questions_on_statements_are_asked_at_the_judges_own_server(tmp_path: Pa
     out = tmp_path / "run"
     measure(settings("sglang/judge", command(), **own_judge), out, {})
     (out / "serve-judge.log").unlink()
-    ask_construct(RunFolder(out), RunFolder(out).settings().having(construct=("performance",)), {})
+    stored = RunFolder(out).settings().having(construct=("performance",))
+    with pytest.raises(UsageError, match="Nothing that a folder holds is run unasked"):
+        ask_construct(RunFolder(out), stored, {})
+    ask_construct(RunFolder(out), to_ask_by(stored, ("serve_judge",), out, ("judge",)), {})
     assert (out / "serve-judge.log").exists()
     typed = {"serve_judge": own_judge["serve_judge"]}
     assert of_questions(RunFolder(out), "sglang/judge", typed).pace.serve_judge == own_judge["serve_judge"]

@@ -1,82 +1,210 @@
-"""A folder that somebody hands over starts no program and trusts no code: what is stored is shown, and typed again."""
+"""What a handed-over folder would start, join or trust is shown and has to be typed again, whichever command asks."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from test_dose import begun, plan
 
 import maskbench
-from flows import command, typed
+from flows import scenario, typed
+from imports import SOURCE, imported
+from maskbench.cli import app
 from maskbench.errors import UsageError
-from maskbench.runs.stored_programs import check_typed, typed_again
-from maskbench.settings import Settings
-from measured_runs import run
+from maskbench.interop.imported_rows import ImportedReply
+from maskbench.interventions.dose.dose_folder import DoseFolder
+from maskbench.judges.judge_again import judge
+from maskbench.runs.folder import RunFolder
+from maskbench.runs.stored_programs import to_ask_by, typed_again
+from maskbench.settings import PLACES, Settings, Stored, starts
+from maskbench.types import Failure, Reply
+from measured_runs import EVERYDAY, change, run
 
 LOCAL = Settings.of("hf/mine", "sim-judge", "starter", trust_remote_code=True)
+OTHER, SERVED = "sim-judge/noise=0.2", "vllm/mine"
+
+
+def a_run(place: Path) -> Path:
+    """A run between simulated models that lacks verdicts, so that whoever goes on with it has to ask."""
+    return change(run(place, archetypes=("known_facts",), sample=4), "DELETE FROM judged WHERE elicitation = 0")
+
+
+def a_whole_run(place: Path) -> Path:
+    """A run between simulated models that is complete."""
+    return run(place, archetypes=("known_facts",), sample=4)
+
+
+def an_import(place: Path) -> Path:
+    """An imported run that lacks its statement."""
+    replies = [ImportedReply(0, 1, Failure("subject", "absent", "gone"), None)]
+    replies += [ImportedReply(1, number, Reply("I say so."), None) for number in (1, 2, 3)]
+    imported(place, (scenario(), replies), source=replace(SOURCE, judge=None))
+    return place
+
+
+def a_sweep(place: Path) -> Path:
+    """The only run of a sweep, whose file has its replies judged by another judge, too."""
+    file = place.parent / "sweep.toml"
+    head = f'[every]\nmodel = "sim"\nscenarios = "{EVERYDAY}"\nsample = 4\n[product]\n'
+    file.write_text(f'{head}judge = ["sim-judge"]\n')
+    assert typed("sweep", file, "--out", place).code == 0
+    file.write_text(f'{head}judge = ["sim-judge", "{OTHER}"]\n')
+    return next(path.parent for path in place.rglob("run.json"))
+
+
+def a_dose(place: Path) -> Path:
+    """A dose curve of which nothing is measured yet."""
+    place.mkdir()
+    DoseFolder(place).begin(begun(plan()))
+    return place
+
+
+# Every command that can ask by a folder that is there, with how that folder is made.
+ASKS: dict[str, Sequence[tuple[Callable[[Path], Path], str]]] = {
+    "run": (
+        (a_run, "run --out AT"),
+        (a_whole_run, "run --out AT --placebo"),
+        (an_import, f"run {SERVED} --as-subject NAMED --out AT --judge {OTHER} --temperature 1 --max-tokens 9"),
+    ),
+    "judge": (
+        (a_whole_run, "judge AT --audit swap"),
+        (a_whole_run, "judge AT --audit repeat --sample 3"),
+        (a_whole_run, "judge AT --construct harm"),
+        (a_whole_run, "judge AT --with-reasoning"),
+        (a_whole_run, f"judge AT --judge {OTHER}"),
+        (a_whole_run, f"judge AT --second {OTHER} --second-share 1"),
+    ),
+    "sweep": ((a_sweep, "sweep BESIDE/sweep.toml --out AT"),),
+    "intervene": ((a_dose, "intervene dose --out AT"),),
+}
+# And those that ask nobody, or by what is typed alone.
+NEVER = {
+    *("plan", "import", "report", "view", "score", "export", "compare", "check", "leaderboard", "label"),
+    *("published", "scenarios", "doctor", "exam"),
+}
+LINES = [each for lines in ASKS.values() for each in lines]
+
+
+def hostile(field: str, place: Path, mark: Path) -> dict[str, Any]:
+    """Settings that would write a file, or join a machine, if they were followed, by name."""
+    if field == "cluster":
+        return {field: "127.0.0.1:9"}
+    if field != "trust_remote_code":
+        judge = "openai-api/own/judge"
+        return {field: f"sh -c 'touch {mark}' {{port}}", "subject": SERVED, "judge": judge, "numeric_judge": judge}
+    folder = place / "model"
+    folder.mkdir()
+    (folder / "own.py").write_text(f"open({str(mark)!r}, 'w')\n")
+    (folder / "config.json").write_text(json.dumps({"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}))
+    return {field: True, "judge": f"hf/{folder}", "numeric_judge": f"hf/{folder}"}
+
+
+def plant(folder: Path, options: dict[str, Any]) -> None:
+    """Write options into what a folder holds of settings, as somebody can who hands it over."""
+    file = next(path for path in (folder / "run.json", folder / "dose.json") if path.exists())
+    record = json.loads(file.read_text())
+    stored = record["settings"] if "settings" in record else record["plan"]["base"]
+    for name, value in options.items():
+        of, field = PLACES[name]
+        stored[of][field] = value
+    file.write_text(json.dumps(record))
+
+
+def is_followed(line: str, field: str) -> bool:
+    """Whether a command goes on by this field: a sweep asks by its file, and others by who is asked."""
+    if line.startswith("sweep"):
+        return False
+    is_other_judge = OTHER in line and field in ("serve_judge", "trust_remote_code")
+    return not is_other_judge and (field != "serve" or not line.startswith("judge"))
+
+
+def test_every_command_is_known_here() -> None:
+    """A new command is put into the table of those that ask by a folder, or among those that never do."""
+    assert {name for name in app() if not name.startswith("-")} == {*ASKS, *NEVER}
+
+
+@pytest.mark.parametrize("field", ["serve", "serve_judge", "cluster", "trust_remote_code"])
+@pytest.mark.parametrize(("made", "line"), LINES, ids=[line for _, line in LINES])
+def test_nothing_that_is_stored_is_started(made: Callable[[Path], Path], line: str, field: str, tmp_path: Path) -> None:
+    """Whatever command asks: it names what is stored and says what to type, or it has no use for it."""
+    place, mark = tmp_path / "at", tmp_path / "pwned"
+    plant(made(place), hostile(field, tmp_path, mark))
+    named = SERVED if field.startswith("serve") else SOURCE.subject
+    known = {"AT": str(place), "NAMED": named, "BESIDE/sweep.toml": str(tmp_path / "sweep.toml")}
+    ended = typed(*(known.get(word, word) for word in line.split()))
+    assert not mark.exists()
+    assert "needs Ray" not in ended.err
+    assert "there is no cluster to join" not in ended.err
+    if is_followed(line, field):
+        assert ended.code == 2
+        assert f"--{field.replace('_', '-')}" in ended.err
+        assert "may come from somebody else" in ended.err
+
+
+def test_what_starts_something_is_in_the_table() -> None:
+    """The four names that the test goes over are all that settings can start."""
+    every = {"serve": "x", "serve_judge": "x", "cluster": "x", "trust_remote_code": True}
+    assert set(starts(LOCAL.having(**every))) == set(every)
 
 
 @pytest.fixture
 def handed_over(tmp_path: Path) -> tuple[Path, Path]:
     """A run whose run.json names servers that would write a file, and that file."""
-    path, mark = run(tmp_path / "run"), tmp_path / "pwned"
-    file = path / "run.json"
-    record = json.loads(file.read_text())
-    record["settings"]["pace"] |= {"serve": f"touch {mark}", "serve_judge": f"touch {mark}"}
-    file.write_text(json.dumps(record))
+    path, mark = a_whole_run(tmp_path / "run"), tmp_path / "pwned"
+    plant(path, hostile("serve", tmp_path, mark) | hostile("serve_judge", tmp_path, mark))
     return path, mark
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("judge", "RUN", "--construct", "harm"),
-        ("judge", "RUN", "--with-reasoning"),
-        ("run", "--out", "RUN"),
-        ("run", "--out", "RUN", "--placebo"),
-    ],
-)
-def test_nothing_that_is_stored_is_started(handed_over: tuple[Path, Path], words: tuple[str, ...]) -> None:
-    """Every command that goes on with a run refuses, shows the command, and says what to type."""
-    path, mark = handed_over
-    ended = command(*[str(path) if word == "RUN" else word for word in words], env={})
-    assert ended.code == 2
-    assert f"touch {mark}" in ended.err
-    assert "--serve" in ended.err
-    assert "may come from somebody else" in ended.err
-    assert not mark.exists()
-
-
 def test_python_refuses_it_as_well(handed_over: tuple[Path, Path]) -> None:
-    """A folder alone is a run of which nobody knows who made it."""
+    """A folder alone is a run of which nobody knows who made it, and its settings stay its own through changes."""
     path, mark = handed_over
-    with pytest.raises(UsageError, match="runs code on this machine"):
+    with pytest.raises(UsageError, match="runs code here"):
         maskbench.measure(path)
+    stored = RunFolder(path).settings()
+    assert isinstance(stored.having(judge=OTHER, numeric_judge=OTHER), Stored)
+    with pytest.raises(UsageError, match="serve_judge would run code"):
+        judge(RunFolder(path), stored.having(subject="sim", serve=None), "other", {})
     assert not mark.exists()
 
 
 def test_what_is_printed_needs_no_program(handed_over: tuple[Path, Path]) -> None:
     """The result of such a run can be looked at, and goes on without a server where that is said."""
     path, mark = handed_over
-    assert command("score", path, env={}).code == 0
+    assert typed("score", path).code in (0, 1)
     without = ("--serve", "none", "--serve-judge", "none")
     assert typed("run", "--out", path, *without).code == 0
     assert not mark.exists()
 
 
+def test_stored_settings_are_equal_to_those_that_were_stored(tmp_path: Path) -> None:
+    """The mark changes no comparison and no hash."""
+    stored = RunFolder(a_whole_run(tmp_path / "run")).settings()
+    plain = to_ask_by(stored, (), tmp_path)
+    assert type(plain) is Settings
+    assert stored == plain
+    assert plain == stored
+    assert hash(stored) == hash(plain)
+    assert stored != plain.having(seed=1)
+
+
 def test_trusted_code_is_trusted_by_who_types_it() -> None:
     """A model in this process that brings code along is not loaded on the word of a folder."""
     with pytest.raises(UsageError, match="add --trust-remote-code"):
-        check_typed(LOCAL, (), Path("runs/x"))
-    check_typed(LOCAL, ("trust_remote_code",), Path("runs/x"))
-    check_typed(LOCAL, (), Path("runs/x"), ("judge",))  # a judge elsewhere brings no code here
+        to_ask_by(LOCAL, (), Path("runs/x"))
+    to_ask_by(LOCAL, ("trust_remote_code",), Path("runs/x"))
+    to_ask_by(LOCAL, (), Path("runs/x"), ("judge",))  # a judge elsewhere brings no code here
     with pytest.raises(UsageError, match="--trust-remote-code"):
-        check_typed(LOCAL.having(judge="hf/other"), (), Path("runs/x"), ("judge",))
+        to_ask_by(LOCAL.having(judge="hf/other"), (), Path("runs/x"), ("judge",))
 
 
 def test_the_line_that_goes_on_has_what_was_typed() -> None:
     """The process that was given a server's command says it again to whoever takes its run up."""
-    served = LOCAL.having(serve="vllm serve x", serve_judge="vllm serve y")
-    assert typed_again(served) == ["--serve", "vllm serve x", "--serve-judge", "vllm serve y", "--trust-remote-code"]
-    assert typed_again(served, ("judge",)) == ["--serve-judge", "vllm serve y"]
+    served = LOCAL.having(serve="vllm serve x", serve_judge="vllm serve y", cluster="auto")
+    cluster, trust = ["--cluster", "auto"], ["--trust-remote-code"]
+    assert typed_again(served) == ["--serve", "vllm serve x", "--serve-judge", "vllm serve y", *cluster, *trust]
+    assert typed_again(served, ("judge",)) == ["--serve-judge", "vllm serve y", *cluster]

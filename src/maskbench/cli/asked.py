@@ -18,7 +18,7 @@ from maskbench.models.ends import folded
 from maskbench.runs.completion import check_said, check_subject, settings_to_go_on
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.options import OPTIONS
-from maskbench.runs.stored_programs import check_typed
+from maskbench.runs.stored_programs import to_ask_by
 from maskbench.runs.system_prompts import system_prompt
 from maskbench.settings import Settings, judge_sampling
 
@@ -79,9 +79,7 @@ def resumed(out: Path, given: Mapping[str, Any]) -> Settings:
     before = settings_to_go_on(RunFolder(out))
     if "judge" in given and before.judging.numeric_judge == before.judging.judge:  # one judge for all stays one
         given = {"numeric_judge": given["judge"], **given}
-    settings = with_given(before, given)
-    check_typed(settings, given, out)
-    return settings
+    return to_ask_by(with_given(before, given), given, out)
 
 
 def completed(out: Path, model: str, as_subject: str | None, given: Mapping[str, Any]) -> Settings:
@@ -98,7 +96,7 @@ def completed(out: Path, model: str, as_subject: str | None, given: Mapping[str,
     if "judge" in given:
         check_name(given["judge"])
         before = before.having(judge=given["judge"], numeric_judge=given["judge"])
-    return judged_as(before, given)
+    return to_ask_by(judged_as(before, given), given, out)
 
 
 def judged_as(settings: Settings, given: Mapping[str, Any]) -> Settings:

@@ -57,7 +57,8 @@ def resume_line(folder: Path) -> str:
     from maskbench.runs.folder import RunFolder
     from maskbench.runs.stored_programs import typed_again
 
-    return command("run", "--out", folder, *typed_again(RunFolder(folder).settings()))
+    record = RunFolder(folder).read()
+    return command("run", "--out", folder, *typed_again((record.later or record).settings))
 
 
 def paced_by(given: Mapping[str, object]) -> list[str]:

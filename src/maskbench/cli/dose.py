@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 from msgspec import to_builtins
 
-from maskbench.cli.asked import layer_numbers, new
+from maskbench.cli.asked import layer_numbers, new, with_given
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
@@ -30,9 +30,9 @@ from maskbench.cli.options import DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.options import CHECKS, OPTIONS, PRICES
-from maskbench.runs.stored_programs import check_typed
+from maskbench.runs.stored_programs import to_ask_by
 from maskbench.runs.system_prompts import LIBRARY
-from maskbench.settings import Budget
+from maskbench.settings import Budget, Settings
 
 if TYPE_CHECKING:
     from maskbench.cli.progress import Display
@@ -196,7 +196,6 @@ def dose(
     --max-tokens-total, which hold for all of its runs together; 5 the server of --serve died; 130 interrupted.
     """
     from maskbench.interventions.dose.arms import measure_doses
-    from maskbench.interventions.dose.dose_folder import DoseFolder
     from maskbench.interventions.dose.record import plain_dose
     from maskbench.presentation.sections.doses import blocks
 
@@ -204,10 +203,12 @@ def dose(
     wanted = None if model is None else _plan(model, doses, splits, given)
     if dry_run:
         return _print_forecast(wanted, out, json=json)
-    if wanted is None:
-        check_typed(DoseFolder(out).data().plan.base, given, out)
+
+    def going_on(stored: Settings) -> Settings:
+        return to_ask_by(with_given(stored, given), given, out)
+
     with with_rights(out, shared), interruptible(lambda: command("intervene", "dose", "--out", out)):
-        curve = measure_doses(wanted, out, environment(), _watching(), sys.argv, budget)
+        curve = measure_doses(wanted, out, environment(), _watching(), sys.argv, budget, going_on)
     if json:
         print_json(plain_dose(curve))
     else:

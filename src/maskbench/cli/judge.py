@@ -31,7 +31,7 @@ from maskbench.method.asks import VERDICTS
 from maskbench.plain import plain
 from maskbench.runs.folder import SUMMARY, RunFolder
 from maskbench.runs.record import judged_settings
-from maskbench.runs.stored_programs import check_typed, typed_again
+from maskbench.runs.stored_programs import to_ask_by, typed_again
 from maskbench.settings import Budget, Settings
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def judge(
         chosen = own_set(folder, settings) or chosen
     if dry_run:
         return _print_forecast(folder, settings, chosen, look, json=json)
-    check_typed(settings, given, folder.path, ("judge",))
+    settings = to_ask_by(settings, given, folder.path, ("judge",))
     which = ("--judge", settings.judging.judge) if chosen == VERDICTS else ("--name", chosen)
     go_on = command("judge", run, *which, *paced_by(given), *_in_batches(settings), *typed_again(settings, ("judge",)))
     summary = _judge(folder, settings, chosen, look, rules, go_on)

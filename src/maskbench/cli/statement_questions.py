@@ -22,7 +22,7 @@ from maskbench.cli.console import (
 from maskbench.errors import UsageError
 from maskbench.plain import plain
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.stored_programs import check_typed
+from maskbench.runs.stored_programs import to_ask_by
 from maskbench.settings import Budget, Settings
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ def _settings(folder: RunFolder, judge: str | None, given: Mapping[str, Any]) ->
         settings = settings.having(
             judge=judge, serve_judge=settings.pace.serve_judge if judge == settings.judging.judge else None
         )
-    settings = with_given(settings, given)
-    check_typed(settings, given, folder.path, ("judge",))
-    return settings
+    return to_ask_by(with_given(settings, given), given, folder.path, ("judge",))
 
 
 def _print_forecast(folder: RunFolder, settings: Settings, *, json: bool) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from maskbench.errors import UnknownModel, UsageError
 from maskbench.models.chat.masking import keys_in
 from maskbench.scenarios import is_starter
-from maskbench.settings import Settings
+from maskbench.settings import Settings, check_starts
 from maskbench.types import Kind, Model, Stage
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ class Opening:
     learned: Mapping[str, Any] | None = None
     stock: Stock | None = None
     elsewhere: Elsewhere | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse to run code that only a folder names."""
+        check_starts(self.settings, (self.stage,))
 
     @property
     def rest(self) -> str:

@@ -22,7 +22,7 @@ from maskbench.models.chat.masking import keys_in
 from maskbench.runs.fitting import Misfit, Unknown, fitted
 from maskbench.runs.source import ImportedFrom
 from maskbench.runs.store import Store
-from maskbench.settings import Judging, Settings
+from maskbench.settings import VALUES, Judging, Settings, Stored
 from maskbench.types import Json, Kind, Model, Stage
 
 T = TypeVar("T", Settings, Judging)
@@ -224,9 +224,9 @@ def record_from(plain: Mapping[str, Any]) -> Record:
     if isinstance(settings := plain.get("settings"), Mapping):
         _check_known(settings, Settings, "settings")
     record = fitted(plain, Record)
-    record.settings = settings_from(plain["settings"])
+    record.settings = stored_settings(plain["settings"])
     if record.later:
-        record.later.settings = settings_from(plain["later"]["settings"], "later.settings")
+        record.later.settings = stored_settings(plain["later"]["settings"], "later.settings")
     for name, judged in record.verdict_sets.items():
         judged.judging = known(plain["verdict_sets"][name]["judging"], Judging, f"verdict_sets.{name}.judging")
     if record.models.subject.get("planted") is not None:
@@ -264,6 +264,12 @@ def settings_from(plain: Mapping[str, Any], where: str = "settings") -> Settings
     if settings.design.rules not in RULES:
         raise Misfit(f'{where}.design.rules is "{settings.design.rules}"')
     return settings
+
+
+def stored_settings(plain: Mapping[str, Any], where: str = "settings") -> Stored:
+    """Settings as the file of a folder holds them, marked as such; raises as `settings_from` does."""
+    settings = settings_from(plain, where)
+    return Stored(**{name: getattr(settings, name) for name in VALUES})
 
 
 def known(plain: Mapping[str, Any], kind: type[T], where: str) -> T:

@@ -28,7 +28,7 @@ from maskbench.runs.meter import known_prices, metering
 from maskbench.runs.record import About, Session, describe, describe_judges, ending, moved, session
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
-from maskbench.settings import Settings
+from maskbench.settings import Settings, check_starts
 from maskbench.types import STAGES, Kind, Model, Scenario, Stage
 
 UNLIMITED = 10_000  # connections, where how many there may be is for somebody else to say
@@ -100,6 +100,7 @@ class Asking:
 
         `calls` are those that a watcher expects. Raises as the executor does.
         """
+        check_starts(self.settings, self.stages)
         lent = served(self.settings, self.environ, self.store.folder, self.watcher, self.stopper, self.stages)
         with lent as environ, spread_over(self.settings, self.watcher.tell) as place:
             gate = self.stopper.gate(self.settings.pace.connections)

@@ -1,7 +1,8 @@
-"""What a folder holds that would start a program or run code here: it is shown, and has to be typed again.
+"""The one place where what a folder holds becomes settings to ask by: what it would start there has to be typed again.
 
-A folder may come from somebody else. So its server commands and its word that a model's code is trusted count for
-nothing: only those of the command that is being carried out do.
+A folder may come from somebody else. So its server commands, its cluster and its word that a model's code is trusted
+count for nothing: only those of the command that is being carried out do. `settings.Stored` marks what was read from a
+folder, and nothing is opened by settings that have the mark and start something (`settings.check_starts`).
 """
 
 from __future__ import annotations
@@ -11,43 +12,35 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from maskbench.errors import UsageError
-from maskbench.settings import Settings
-from maskbench.types import Stage
-
-_BOTH: Sequence[Stage] = ("subject", "judge")
+from maskbench.settings import VALUES, Settings, starts
+from maskbench.types import STAGES, Stage
 
 
-def check_typed(settings: Settings, typed: Collection[str], folder: Path, stages: Sequence[Stage] = _BOTH) -> None:
-    """Raise UsageError for a program or trusted code of these settings, stored in a folder, that was not typed again.
+def to_ask_by(settings: Settings, typed: Collection[str], folder: Path, stages: Sequence[Stage] = STAGES) -> Settings:
+    """Settings of a folder, with what was typed put in, as settings to ask by.
 
-    `typed` are the names of the options that were; `stages` say who is asked.
+    `typed` are the names of the options that were; `stages` say who is asked. Raises UsageError for what would start a
+    program, join a machine or trust code and was not typed again.
     """
     for name, option in _options(settings, stages).items():
         if name not in typed:
             leave = f", or leave it out with {option[0]} none" if len(option) > 1 else ""
             raise UsageError(
-                f"{folder} was made with `{shlex.join(option)}`, which runs code on this machine. Nothing that a "
-                f"folder holds is run unasked: it may come from somebody else. If you trust it, add "
+                f"{folder} was made with `{shlex.join(option)}`, which runs code here or on another machine. Nothing "
+                f"that a folder holds is run unasked: it may come from somebody else. If you trust it, add "
                 f"{shlex.join(option)} to the command{leave}. To print what is there, `maskbench score {folder}`."
             )
+    return Settings(**{name: getattr(settings, name) for name in VALUES})
 
 
-def typed_again(settings: Settings, stages: Sequence[Stage] = _BOTH) -> list[str]:
+def typed_again(settings: Settings, stages: Sequence[Stage] = STAGES) -> list[str]:
     """The words that a command needs to go on with settings that were typed just now."""
     return [word for option in _options(settings, stages).values() for word in option]
 
 
 def _options(settings: Settings, stages: Sequence[Stage]) -> dict[str, list[str]]:
-    """What these settings hold that starts a program or trusts code, by its name, as it is typed."""
-    from maskbench.models.hf.opening import is_local
-
-    options: dict[str, list[str]] = {}
-    if settings.pace.serve and "subject" in stages:
-        options["serve"] = ["--serve", settings.pace.serve]
-    if settings.pace.serve_judge and "judge" in stages:
-        options["serve_judge"] = ["--serve-judge", settings.pace.serve_judge]
-    judges = settings.judging.judges if "judge" in stages else ()
-    asked = (*judges, *((settings.subject.name,) if "subject" in stages else ()))
-    if settings.subject.trust_remote_code and any(map(is_local, asked)):
-        options["trust_remote_code"] = ["--trust-remote-code"]
-    return options
+    """What these settings start, join or trust, by its name, as it is typed."""
+    return {
+        name: [f"--{name.replace('_', '-')}", *([] if value is True else [value])]
+        for name, value in starts(settings, stages).items()
+    }

@@ -23,6 +23,7 @@ from maskbench.runs.folder import RunFolder, check_same_judge
 from maskbench.runs.forecast import Load
 from maskbench.runs.meter import known_prices
 from maskbench.runs.options import check
+from maskbench.runs.stored_programs import to_ask_by
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Budget, Settings
 from maskbench.sweeps.record import changes, read_sweep
@@ -179,11 +180,12 @@ def _check_run(folder: RunFolder, settings: Settings, environ: Mapping[str, str]
     check_held(folder, settings, prompts, wanted(folder, settings, environ, Unwatched()))
 
 
-STARTED = ("serve_judge", "trust_remote_code")  # of what starts here the folder itself has no say
+STARTED = ("serve", "serve_judge", "cluster", "trust_remote_code")  # which the file says, and not the folder
 
 
 def judging(folder: RunFolder, settings: Settings) -> Settings:
     """The settings of a run in a folder, with the judging, the budget and the connections of others."""
     options = settings.options
     started = {name: options[name] for name in ("connections", *STARTED)}
-    return folder.settings().having(judging=settings.judging, budget=settings.budget, **started)
+    stored = folder.settings().having(judging=settings.judging, budget=settings.budget, **started)
+    return to_ask_by(stored, STARTED, folder.path, ("judge",))

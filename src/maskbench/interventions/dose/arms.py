@@ -45,8 +45,9 @@ from maskbench.runs.lent_servers import kept
 from maskbench.runs.meter import known_prices
 from maskbench.runs.passes import is_finished, passes_of
 from maskbench.runs.pool import Pool, limits_named
+from maskbench.runs.stored_programs import to_ask_by
 from maskbench.runs.watching import Watcher
-from maskbench.settings import Budget
+from maskbench.settings import Budget, Settings
 
 Watch = Callable[[str, Path], Watcher]  # the watcher of a run, given what it is and its folder
 
@@ -58,19 +59,22 @@ def measure_doses(
     watch: Watch,
     command: Sequence[str] = (),
     budget: Budget | None = None,
+    going_on: Callable[[Settings], Settings] | None = None,
 ) -> DoseCurve:
     """Measure a dose curve into the folder `out`, or go on with the one that is there; returns what dose.json holds.
 
     `plan` None takes the plan from the folder; a curve that is finished, whatever version measured it, is then read
-    and no more. The limits of `budget` hold for all runs of the curve together. Raises a MaskbenchError as `measure`
-    does, RunMismatch where the folder holds another plan.
+    and no more. `going_on` makes settings to ask by of those that the folder has. The limits of `budget` hold for all
+    runs of the curve together. Raises a MaskbenchError as `measure` does, RunMismatch where the folder holds another
+    plan.
     """
     folder = DoseFolder(out)
     if plan is None:
         before = folder.data()
         if isinstance(before, DoseCurve) and _is_finished(before, folder):
             return before
-        plan = before.plan
+        base = before.plan.base
+        plan = structs.replace(before.plan, base=going_on(base) if going_on else to_ask_by(base, (), out))
     check(plan)
     check_extra(plan.base, environ)  # before the plan is written down: no key may reach the folder
     with RunFolder(out).writing():
