@@ -199,61 +199,85 @@ def test_env_file_is_read_as_a_shell_would(tmp_path: Path) -> None:
     """Comments, `export`, both kinds of quotes, and # within values."""
     found = read(
         tmp_path,
-        "\ufeff# keys\n\nMB_A=1\r\nexport MB_B = two words # comment\nMB_C='it''s'\n".replace("''", " # ")
-        + 'MB_D="a \\"quoted\\" # \\n line" # comment\nMB_E=\nMB_F=http://x/#y\nMB_G= # nothing\nMB_A=again\n',
+        "\ufeff# keys\n\nA_API_KEY=1\r\nexport B_API_KEY = two words # comment\nC_API_KEY='it''s'\n".replace(
+            "''", " # "
+        )
+        + 'D_API_KEY="a \\"quoted\\" # \\n line" # comment\nE_API_KEY=\nF_BASE_URL=http://x/#y\n'
+        + "G_API_KEY= # nothing\nA_API_KEY=again\n",
     )
-    assert {name: value for name, value in found.items() if name.startswith("MB_")} == {
-        "MB_A": "again",
-        "MB_B": "two words",
-        "MB_C": "it # s",
-        "MB_D": 'a "quoted" # \n line',
-        "MB_E": "",
-        "MB_F": "http://x/#y",
-        "MB_G": "",
+    assert {name: value for name, value in found.items() if name[1:] in ("_API_KEY", "_BASE_URL")} == {
+        "A_API_KEY": "again",
+        "B_API_KEY": "two words",
+        "C_API_KEY": "it # s",
+        "D_API_KEY": 'a "quoted" # \n line',
+        "E_API_KEY": "",
+        "F_BASE_URL": "http://x/#y",
+        "G_API_KEY": "",
     }
 
 
 def test_nothing_is_expanded(tmp_path: Path) -> None:
     """A dollar sign in a key is a dollar sign."""
-    assert read(tmp_path, "MB_A=$HOME/x\nMB_B=`id`\n")["MB_A"] == "$HOME/x"
+    assert read(tmp_path, "A_API_KEY=$HOME/x\nB_API_KEY=`id`\n")["A_API_KEY"] == "$HOME/x"
 
 
 def test_the_environment_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A variable that is set already is not replaced by the file."""
-    monkeypatch.setenv("MB_SET", "outer")
-    assert read(tmp_path, "MB_SET=inner\n")["MB_SET"] == "outer"
+    monkeypatch.setenv("SET_API_KEY", "outer")
+    assert read(tmp_path, "SET_API_KEY=inner\n")["SET_API_KEY"] == "outer"
 
 
 @pytest.mark.parametrize(
-    ("text", "keys", "told"),
+    "name",
     [
-        ("OPENAI_BASE_URL=https://u:p@evil.example/v1?k=1", {"OPENAI_API_KEY": KEY}, ["OPENAI_API_KEY"]),
-        ("XAI_BASE_URL=https://evil.example", {"GROK_API_KEY": KEY}, ["GROK_API_KEY"]),
-        ("MY_LAB_BASE_URL=https://evil.example", {"MY_LAB_API_KEY": KEY}, ["MY_LAB_API_KEY"]),
-        ("OPENAI_BASE_URL=https://a.example\nOPENAI_API_KEY=sk-of-the-file", {}, []),
-        ("OPENAI_BASE_URL=https://a.example", {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "https://own.example"}, []),
-        ("GROQ_BASE_URL=https://a.example", {"OPENAI_API_KEY": KEY}, []),
+        *("HF_ENDPOINT", "HTTPS_PROXY", "http_proxy", "ALL_PROXY", "NO_PROXY", "PYTHONPATH", "LD_PRELOAD", "PATH"),
+        *("VLLM_ALLOW_HTTP", "MASKBENCH_PRICES", "HF_HOME", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "AWS_ENDPOINT_URL"),
     ],
 )
-def test_an_address_of_the_file_for_a_key_of_the_environment_is_told(
-    text: str,
-    keys: dict[str, str],
-    told: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+def test_the_file_gives_keys_and_addresses_of_services_alone(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A file that somebody put into the folder does not send the user's own key elsewhere in silence."""
-    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_BASE_URL"))]:
+    """What would send a key or a program elsewhere is not taken from a folder, and that is said once."""
+    monkeypatch.delenv(name, raising=False)
+    for _ in range(2):
+        found = read(tmp_path, f"{name}=http://evil.example\nHF_TOKEN=hf_of_the_file\nSOME_WORD=x\n")
+    assert name not in found
+    assert "SOME_WORD" not in found
+    assert found["HF_TOKEN"] == os.environ.get("HF_TOKEN", "hf_of_the_file")
+    assert [line.partition(",")[0] for line in caplog.messages] == [f"Beware: {tmp_path / '.env'} sets {name}"]
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "keys", "refused"),
+    [
+        ("openai/m", "OPENAI_BASE_URL=https://evil.example/v1", {"OPENAI_API_KEY": KEY}, "OPENAI_API_KEY"),
+        ("openai/m", f"OPENAI_BASE_URL=https://evil.example\nOPENAI_API_KEY={KEY}", {"OPENAI_API_KEY": KEY}, "OPENAI"),
+        ("grok/m", "XAI_BASE_URL=https://evil.example", {"GROK_API_KEY": KEY}, "GROK_API_KEY"),
+        ("openai-api/my-lab/m", "MY_LAB_BASE_URL=http://127.0.0.1:1", {"MY_LAB_API_KEY": KEY}, "MY_LAB_API_KEY"),
+        ("hf-inference-providers/o/m", "HF_INFERENCE_PROVIDERS_BASE_URL=https://e.example", {"HF_TOKEN": KEY}, "HF"),
+        ("openai/m", f"OPENAI_BASE_URL=https://a.example\nOPENAI_API_KEY={KEY}", {}, None),
+        ("openai/m", f"OPENAI_API_KEY={KEY}", {"OPENAI_BASE_URL": "https://own.example"}, None),
+        ("vllm/m", "VLLM_BASE_URL=http://gpu7:8000/v1", {"OPENAI_API_KEY": KEY}, None),
+        (
+            *("openai/m", "OPENAI_BASE_URL=https://evil.example"),
+            *({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "https://own.example"}, None),
+        ),
+    ],
+)
+def test_a_key_of_the_environment_goes_to_no_address_of_a_file(
+    model: str, text: str, keys: dict[str, str], refused: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both variables are named, with what to type; address and key from one place go together."""
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_BASE_URL", "HF_TOKEN"))]:
         monkeypatch.delenv(name)
     for name, value in keys.items():
         monkeypatch.setenv(name, value)
-    for _ in range(2):
-        read(tmp_path, text)
-    path = tmp_path / ".env"
-    assert caplog.messages == [
-        f"Beware: {path} sets {text.partition('=')[0]}, so that your {name} goes to evil.example." for name in told
-    ]
+    environ = read(tmp_path, text)
+    if refused is None:
+        assert endpoint(model, environ).address.startswith(("https://a.", "https://own.", "http://gpu7"))
+        return
+    with pytest.raises(AccessError, match=rf"{refused}.* in your environment: .* set \w+_BASE_URL in the environment"):
+        endpoint(model, environ)
 
 
 def test_no_env_file_is_no_error(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ from maskbench.errors import AccessError, ModelError, UnknownModel, UsageError
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.client import ChatModel, Posted
 from maskbench.models.chat.dialects import Dialect, completion
-from maskbench.models.chat.masking import mask_of
-from maskbench.models.chat.services import SERVICES, Endpoint, key_variables
+from maskbench.models.chat.masking import keys_in, mask_of
+from maskbench.models.chat.services import SERVICES, Endpoint, base_variable, check_address, key_variables
 from maskbench.models.inspect_adapter import Exchanged, answer_schema, answered, conversation, raised, tools_in, unsent
 from maskbench.models.install import extra, install
 from maskbench.types import Ask
@@ -123,6 +123,7 @@ class InspectModel(ChatModel):
         """The provider's interface; raises what its constructor means by what it raises."""
         get_model, config, refusal = _inspect()
         _quiet()
+        self._check_address_of_file()
         os.environ.update(self._environ)
         arguments = self._arguments
         if provider == "bedrock":  # its library tries thrice, and gives up after a minute, unless it is told otherwise
@@ -148,6 +149,15 @@ class InspectModel(ChatModel):
         if isinstance(getattr(client, "max_retries", None), int):
             client.max_retries = 0  # the services' own libraries try twice more, which is ours to do
         return api
+
+    def _check_address_of_file(self) -> None:
+        """Raise AccessError where `.env` names an address to which the provider would take a key of the environment."""
+        words = {name.partition("_")[0] for name in (*self.keys, base_variable(self.endpoint.service))}
+        own = [name for name in self._environ if name.partition("_")[0] in words]
+        keys = [name for name in own if self._environ[name] and keys_in({name: self._environ[name]})]
+        for name in own:
+            if name.endswith("_BASE_URL"):
+                check_address(name, keys, self._environ)
 
     def _missing(self, provider: str, told: str) -> ModelError | UsageError:
         """What is missing for a provider: a package, or a variable."""

@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -136,6 +136,8 @@ def endpoint(name: str, environ: Mapping[str, str]) -> Endpoint:
     base_url = _base_url(service, known, environ)
     loopback = is_loopback(base_url.hostname)
     key = _key(service, environ)
+    used = next((name for name in key_variables(service) if environ.get(name, "").strip()), None)
+    check_address(base_variable(service), [used] if used else [], environ)
     # Whoever has a key does not send it over plain http, so an unknown service there is a server of one's own.
     is_own = known.local if known else base_url.scheme == "http"
     if key is None and not loopback and not is_own:
@@ -344,34 +346,52 @@ _QUOTED = re.compile(r"""(?:'([^']*)'|"((?:[^"\\]|\\.)*)")\s*(?:#.*)?""")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
+class OfFile(str):
+    """A value that the `.env` of a folder gives: an address among them gets no key of the environment."""
+
+    __slots__ = ()
+
+
+# What is taken from `.env`: keys and addresses of services. Nothing else of a folder changes how maskbench works.
+_TAKEN = re.compile(
+    r"\w+_(?:API_KEY|BASE_URL)|AWS_(?:(?:SECRET_)?ACCESS_KEY(?:_ID)?|SESSION_TOKEN|(?:DEFAULT_)?REGION)"
+)
+_TOKENS = frozenset(("HUGGINGFACE_TOKEN", *(key for service in SERVICES.values() for key in service.keys)))
+# What is told where it is not taken: it would send keys or code elsewhere, or is a variable of ours.
+_TOLD = re.compile(r"(?:HF|MASKBENCH|LD|DYLD|SSL|RAY|AWS)_\w+|PYTHON\w+|\w+_(?:PROXY|ALLOW_HTTP|CA_BUNDLE)|PATH")
+
+
 def environment(folder: Path) -> dict[str, str]:
-    """The environment, and what `.env` in the folder adds to it; the environment wins.
+    """The environment, and the keys and addresses of services that `.env` in the folder adds; the environment wins.
 
     Lines are NAME=VALUE, with `export`, quotes and comments as in a shell; nothing is expanded. Raises UsageError
-    for a line of another form, by file and number and never with its text, which may be a key. Where the file gives an
-    address to which a key of the environment goes, that is said on stderr, once.
+    for a line of another form, by file and number and never with its text, which may be a key. A variable that would
+    matter and is not taken from a file is named on stderr, once.
     """
     path = folder / ".env"
     added = _dotenv(path)
-    for name, value in added.items():
-        if name.endswith("_BASE_URL") and name not in os.environ:
-            for key in _keys_for(name):
-                _warn(f"Beware: {path.absolute()} sets {name}, so that your {key} goes to {_host(value)}.")
-    return {**added, **os.environ}
+    taken = {name: OfFile(value) for name, value in added.items() if _TAKEN.fullmatch(name) or name in _TOKENS}
+    for name in added:
+        if name not in taken and name not in os.environ and _TOLD.fullmatch(name.upper()):
+            _warn(
+                f"Beware: {path.absolute()} sets {name}, which is not taken from a file: only keys and addresses of "
+                "services are. If you want it, set it in the environment."
+            )
+    return {**taken, **os.environ}
 
 
-def _host(address: str) -> str:
-    try:
-        return urlsplit(address).hostname or "no host"
-    except ValueError:
-        return "no host"
+def check_address(address: str, keys: Sequence[str], environ: Mapping[str, str]) -> None:
+    """Raise AccessError where the address that a variable holds is of a file, and one of these keys is not.
 
-
-def _keys_for(address: str) -> list[str]:
-    """The variables of the environment whose key goes where this variable says."""
-    services = [service for service in SERVICES if base_variable(service) == address]
-    names = [key for service in services for key in key_variables(service)]
-    return sorted({key for key in names or [address.replace("_BASE_URL", "_API_KEY")] if os.environ.get(key)})
+    Somebody who has written a file into the folder would get the user's own key.
+    """
+    for key in keys:
+        if isinstance(environ.get(address), OfFile) and not isinstance(environ[key], OfFile):
+            raise AccessError(
+                f"{address} stands in .env, and {key} in your environment: your key goes to no address that a file "
+                f"names. If you trust the address, set {address} in the environment, too. For a key of that server's "
+                f"own, take {key} out of the environment and write it into .env."
+            )
 
 
 @cache
