@@ -199,9 +199,7 @@ def test_env_file_is_read_as_a_shell_would(tmp_path: Path) -> None:
     """Comments, `export`, both kinds of quotes, and # within values."""
     found = read(
         tmp_path,
-        "\ufeff# keys\n\nA_API_KEY=1\r\nexport B_API_KEY = two words # comment\nC_API_KEY='it''s'\n".replace(
-            "''", " # "
-        )
+        "\ufeff# keys\n\nA_API_KEY=1\r\nexport B_API_KEY = two words # note\nC_API_KEY='it''s'\n".replace("''", " # ")
         + 'D_API_KEY="a \\"quoted\\" # \\n line" # comment\nE_API_KEY=\nF_BASE_URL=http://x/#y\n'
         + "G_API_KEY= # nothing\nA_API_KEY=again\n",
     )
