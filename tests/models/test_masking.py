@@ -1,7 +1,9 @@
 """A server that sends the key back in a good answer: no file of the run holds it, in any form."""
 
+import sqlite3
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_server import Answer, Body, completion
-from flows import MODELS, environ, run, serving, six_files
-from maskbench.models.chat.masking import Mask
+from flows import MODELS, command, environ, reply_to, run, serving, six_files
+from maskbench.models.chat.masking import Mask, mask_of
 from maskbench.runs.record import session
 
 KEY = "sk-or-v1/8+a~?>?~?9d0f1b2c3e4d5a6978"  # some of its base64 differs between the two alphabets
@@ -23,6 +25,9 @@ FORMS = {
     "base64 of a header": b64encode(f"Bearer {KEY}".encode()).decode(),
     "base64 after two letters": b64encode(f"k={KEY}; more".encode()).decode(),
     "base64 for addresses": urlsafe_b64encode(f"y{KEY}".encode()).decode(),
+    "hex": KEY.encode().hex(),
+    "hex of a header": f"Bearer {KEY}".encode().hex().upper(),
+    "hex in bytes": KEY.encode().hex(" "),
     "base64 in lines": f"{b64encode(KEY.encode()).decode()[:20]}\n{b64encode(KEY.encode()).decode()[20:]}",
 }
 
@@ -37,11 +42,37 @@ def test_every_form(form: str) -> None:
     assert len(masked) < 45
 
 
-@pytest.mark.parametrize("key", [None, "", "EMPTY", "password", "token-1"])
+@pytest.mark.parametrize(
+    "key", [None, "", "x", "key", "EMPTY", "password", "token-1", "lm-studio", "not-needed", "LM-Studio"]
+)
 def test_no_secret(key: str | None) -> None:
-    """What stands for no key changes nothing that a model says."""
-    text = "The box is EMPTY, its password is token-1."
+    """What stands for no key changes nothing, be it said by a model or by a server that refuses one."""
+    text = "The box is EMPTY, its password is token-1; a key is not-needed: text of lm-studio (LM-Studio)."
     assert Mask(key)(text) == text
+    assert mask_of({"OPENAI_API_KEY": key or ""})(text) == text
+
+
+@pytest.mark.parametrize("key", ["x", "te", "7", "abc", "model"])
+def test_a_short_key_garbles_no_message(key: str, tmp_path: Path) -> None:
+    """A key that is part of any word is not looked for in what a server says, or in what we say."""
+    with serving(rules=[lambda _: Answer(404, {"error": {"message": "the text model abc7 does not exist"}})]) as server:
+        line = ("run", *MODELS, "--scenarios", six_files(tmp_path / "set", 1), "--out", tmp_path / "run")
+        ended = command(*line, env={**environ(server), "LOCAL_API_KEY": key})
+    assert "the text model abc7 does not exist" in ended.err
+
+
+@pytest.mark.parametrize(("key", "is_told"), [("lm-studio", False), ("short-key-1", False), (KEY, True)])
+def test_replies_stay_but_for_a_real_key(key: str, is_told: bool, tmp_path: Path) -> None:
+    """A dummy or a short word is the model's; a real key is not stored, and it is told how often it came."""
+    rows = six_files(tmp_path / "set", 1)
+    said = f"A. I use {key} here."
+    with serving(reply=lambda body: reply_to(body) if body["model"] == "judge" else said) as server:
+        line = ("run", *MODELS, "--scenarios", rows, "--out", tmp_path / "run")
+        ended = command(*line, env={**environ(server), "LOCAL_API_KEY": key})
+    with closing(sqlite3.connect(tmp_path / "run" / "run.sqlite")) as database:
+        texts = {text for (text,) in database.execute("SELECT text FROM replies")}
+    assert texts == {said.replace(key, "***") if is_told else said}
+    assert ("sent the key back in 29 of its samples" in ended.err) is is_told
 
 
 @given(st.text(max_size=200))

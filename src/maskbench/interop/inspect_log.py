@@ -390,7 +390,7 @@ def _failed(stage: Stage, sample: _Sample) -> Failure:
 def _failure(stage: Stage, message: str) -> Failure:
     """A failure by what Inspect wrote down of the exception."""
     cause = next((cause for pattern, cause in _CAUSES if pattern.search(message[:_READ])), None)
-    return Failure(stage, cause or "raised", f"Inspect has it as an error: {refusals.mask(message[:_READ], None)}")
+    return Failure(stage, cause or "raised", f"Inspect has it as an error: {refusals.mask(message[:_READ])}")
 
 
 # What the judge said

@@ -25,7 +25,7 @@ from maskbench.errors import AccessError, ModelError, UnknownModel, UsageError
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.client import ChatModel, Posted
 from maskbench.models.chat.dialects import Dialect, completion
-from maskbench.models.chat.masking import keys_in, mask_of
+from maskbench.models.chat.masking import LEAST_IN_REPLIES, keys_in, mask_of
 from maskbench.models.chat.services import SERVICES, Endpoint, base_variable, check_address, key_variables
 from maskbench.models.inspect_adapter import Exchanged, answer_schema, answered, conversation, raised, tools_in, unsent
 from maskbench.models.install import extra, install
@@ -88,7 +88,7 @@ class InspectModel(ChatModel):
         place = Endpoint(service, model, f"inspect/{provider}", None)
         super().__init__(name=name, endpoint=place, dialect=_DIALECT, **given)
         self._environ = dict(environ)
-        self._mask = mask_of(environ)
+        self._mask, self._mask_reply = mask_of(environ), mask_of(environ, LEAST_IN_REPLIES)
         self._options: dict[str, Any] = dict(options or {})
         self._arguments = self._options.pop(PROVIDER_ARGS, {})
         _check_options(self._options, self._arguments)
@@ -264,7 +264,7 @@ class InspectModel(ChatModel):
 
     def _said(self, text: str) -> str:
         """What somebody else's library said, as one line without a key."""
-        return refusals.mask(self._mask(text), None)
+        return refusals.mask(self._mask(text))
 
     def note(self, text: str) -> None:
         """Pass on once what Inspect or a provider's library would have written to the terminal."""

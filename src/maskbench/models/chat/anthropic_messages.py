@@ -136,7 +136,7 @@ def read(data: Any, learned: Learned, mask: Callable[[str], str] = str, whole: C
     blocks = any(isinstance(block, dict) and "thinking" in string(block.get("type")) for block in content)
     reasons = blocks or bool(thought) or choice.reasoning is not None or choice.trouble == "unclosed_reasoning"
     model = name_of(data.get("model"), mask)
-    return Answer((choice.masked(mask),), replace(usage, reasoning=thought), model, None, reasons)
+    return Answer((choice,), replace(usage, reasoning=thought), model, None, reasons)
 
 
 def _choice(content: Sequence[Any], end: End, learned: Learned) -> Choice | None:

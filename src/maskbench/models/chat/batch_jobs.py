@@ -178,7 +178,7 @@ class Door:
         return Refused(words, status=status, sure=status < 500 and status != 408, passing=passing, wait=wait)
 
     def _said(self, text: str) -> str:
-        return refusals.mask(self._mask(text), self._model.endpoint.key)
+        return refusals.mask(self._mask(text))
 
 
 async def read_lines(lines: AsyncIterator[bytes]) -> AsyncIterator[Mapping[str, Any]]:

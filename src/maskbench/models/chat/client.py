@@ -29,7 +29,7 @@ from maskbench.errors import AccessError, ModelError, UnknownModel, Unreachable,
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.contact import Contact, Witness
 from maskbench.models.chat.dialects import Dialect, dialect_of
-from maskbench.models.chat.masking import Mask
+from maskbench.models.chat.masking import LEAST_IN_REPLIES, Mask
 from maskbench.models.chat.pacing import Pace
 from maskbench.models.chat.reasoning import tag_warning
 from maskbench.models.chat.services import Endpoint, base_variable, is_public, key_variables, public_address
@@ -49,6 +49,7 @@ LOOK = 5.0  # seconds between two requests to a server that loads its model
 REFUSED = 10  # requests refused in equal words before any is answered: then the run stops
 _QUESTIONS = 2000  # questions whose samples are remembered, to notice identical ones
 
+_ECHO = "sent the key back"  # how the line on that begins, of which there is one
 _SAID = {"truncated": "was cut off", "empty": "was empty", "unclosed_reasoning": "was still only reasoning"}
 
 
@@ -149,6 +150,8 @@ class ChatModel:
         self._whole_ends = whole_ends
         self._url = _chat_url(endpoint.base_url, self._dialect.path)
         self._mask: Callable[[str], str] = Mask(endpoint.key)
+        self._mask_reply: Callable[[str], str] = Mask(endpoint.key, LEAST_IN_REPLIES)
+        self._echoes = 0  # samples in which the server sent the key back
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
         self._heard = 0  # responses of any kind
@@ -567,10 +570,23 @@ class ChatModel:
             why = f'the answer was broken off ("{word}")' if word else "the response is not a chat completion"
             return refusals.Trouble("malformed_response", why, retry=True)
         self._answered += 1
+        answer = self._without_key(answer)
         self._learn(answer, request.body)
         if cut := wire.cut_prompt(ask.messages, usage):
             return refusals.Trouble("cut_prompt", cut)
         return _Delivery(answer, request.sent, seconds)
+
+    def _without_key(self, answer: wire.Answer) -> wire.Answer:
+        """An answer without the key, should the server have sent it back: that is told, with the number of samples."""
+        choices = tuple(choice and choice.masked(self._mask_reply) for choice in answer.choices)
+        if found := sum(before is not after for before, after in zip(answer.choices, choices, strict=True)):
+            self.warnings = [line for line in self.warnings if _ECHO not in line]
+            self._echoes += found
+            self._warn(
+                f"{_ECHO} in {self._echoes:,} of its samples: *** stands for it there, and all else of them is as it "
+                "came. Who can read that server's answers can read your key: have another one made"
+            )
+        return replace(answer, choices=choices) if found else answer
 
     def _learn(self, answer: wire.Answer, body: Mapping[str, Any]) -> None:
         learned = self.learned
@@ -643,7 +659,7 @@ class ChatModel:
 
     def _told(self, trouble: refusals.Trouble) -> str:
         """What the server said, without the key."""
-        return refusals.mask(self._mask(trouble.detail), self.endpoint.key)
+        return refusals.mask(self._mask(trouble.detail))
 
     def _warn(self, line: str) -> None:
         line = f"{self.name} {line}."

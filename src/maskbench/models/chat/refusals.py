@@ -300,9 +300,6 @@ def looks_secret(text: str) -> bool:
     return _SECRETS.search(text) is not None
 
 
-def mask(text: str, key: str | None) -> str:
-    """A server's words without the key, without anything that looks like one, as one short line."""
-    text = clean(text, 4 * _READ)
-    if key:
-        text = text.replace(key, "***")
-    return clean(_SECRETS.sub("***", text))
+def mask(text: str) -> str:
+    """A server's words without anything that looks like a key, as one short line."""
+    return clean(_SECRETS.sub("***", clean(text, 4 * _READ)))

@@ -261,14 +261,13 @@ def parse(payload: bytes) -> Any:
 def read(data: Any, learned: Learned, mask: Callable[[str], str] = str, whole: Collection[str] = ()) -> Answer | None:
     """A response's JSON as an answer, whatever types a server puts anywhere in it; None where no choice is readable.
 
-    Everything that a server wrote and that is kept goes through `mask`; `whole` are further ends of whole replies.
+    The names that a server gives go through `mask`; `whole` are further ends of whole replies.
     """
     if not isinstance(data, dict) or not isinstance(data.get("choices"), list):
         return None
     usage = usage_of(data)
     hidden = (usage.reasoning or 0) > 0
-    read_ = (_choice(choice, learned.opens, whole) for choice in data["choices"][:_CHOICES])
-    choices = tuple(choice and choice.masked(mask) for choice in read_)
+    choices = tuple(_choice(choice, learned.opens, whole) for choice in data["choices"][:_CHOICES])
     readable = [choice for choice in choices if choice is not None]
     if not readable:
         return None
