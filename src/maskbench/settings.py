@@ -251,17 +251,17 @@ class Settings:
 
     @property
     def label(self) -> str:
-        """The subject with what was done to it, for people."""
+        """The subject with what was done to it, for people; of paths the last part."""
         subject, design = self.subject, self.design
         parts = [f"{subject.name} ({subject.label})" if subject.label else subject.name]
         if design.system_prompt:
-            parts.append(design.system_prompt + (" (on beliefs, too)" if design.prompt_on_beliefs else ""))
+            parts.append(_last(design.system_prompt) + (" (on beliefs, too)" if design.prompt_on_beliefs else ""))
         if subject.adapter:
-            parts.append(subject.adapter.rstrip("/").rpartition("/")[2])
+            parts.append(_last(subject.adapter))
         if subject.steer:
             where = "" if subject.layers is None else f" at {', '.join(map(str, subject.layers))}"
             strength = f"{subject.strength:g}".replace("-", "−")
-            parts.append(f"{strength} × {subject.steer.rpartition('/')[2]}{where}")
+            parts.append(f"{strength} × {_last(subject.steer)}{where}")
         if subject.quantize:
             parts.append(subject.quantize)
         return " + ".join(parts)
@@ -291,6 +291,11 @@ VALUES: Mapping[str, type[Any]] = {
 PLACES: Mapping[str, tuple[str, str]] = {
     each.metadata.get("option", each.name): (name, each.name) for name, kind in VALUES.items() for each in fields(kind)
 }
+
+
+def _last(path: str) -> str:
+    """The last part of a path."""
+    return path.rstrip("/").rpartition("/")[2]
 
 
 def in_values(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -325,6 +325,30 @@ def test_what_is_pasted_has_no_prompt_and_no_place(own: Path, tmp_path: Path, fo
         assert command("score", own, "--format", form, "--with-prompt", env={}).code == 2
 
 
+@pytest.mark.parametrize("place", ["my clients/acme corp", "/home/ann lee/acme corp", "~/acme corp"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(f"leaderboard AT/a AT/b --format {form}" for form in ("markdown", "latex", "csv", "json")),
+        *(f"compare AT/a AT/b --format {form}" for form in ("markdown", "latex")),
+        *("compare AT/a AT/b --as inspect --format markdown", "score AT/a --as all --format markdown"),
+        "score AT/a --format card",
+    ],
+)
+def test_of_a_prompt_others_see_the_name(place: str, words: str, tmp_path: Path) -> None:
+    """Whatever folder a developer's prompt lies in: no table that is pasted or published has it."""
+    for name, seed in (("a", 1), ("b", 2)):
+        file = measured_runs.run(tmp_path / name, f"sim/lie=0.{seed}", seed=seed) / "run.json"
+        record = json.loads(file.read_text())
+        record["settings"]["design"] |= {"system_prompt": f"{place}/dev {name}.md", "system_prompt_text": "Be brief."}
+        file.write_text(json.dumps(record))
+    ended = typed(*words.replace("AT", str(tmp_path)).split())
+    assert ended.code in (0, 1), ended.err
+    assert not [part for part in ("clients", "acme", "ann", str(tmp_path)) if part in ended.out]
+    if words.startswith(("leaderboard", "compare")) and "--as" not in words:
+        assert "dev a.md" in ended.out.replace("\\", "")
+
+
 def test_a_key_is_no_name(tmp_path: Path) -> None:
     """A model that is called by the configured key is refused, and the key is not said."""
     key = "sk-secret-0123456789abcdef"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import Parameter
 
 from maskbench.cli import console
-from maskbench.cli.console import check_form, print_blocks, print_json, put, say
+from maskbench.cli.console import check_form, folders_in, print_blocks, print_json, put, say
 from maskbench.cli.options import (
     As,
     ComputeFile,
@@ -269,10 +270,11 @@ def _boards_as(
     convention = only(name)
     results, unreadable = scored_runs(runs, convention.rules, verdicts)
     shown: list[Block | Section] = []
+    folders = folders_in(result.path for result in results)
     for board in boards(results, frozenset(public or ())):
         paths = [row.result.path for row in board.rows]
         shown += [Heading(title(board)), *side_by_side(convention, gaps(paths, name, [verdicts] * len(paths)))]
-    print_blocks([*shown, *(f"{path}: {why}" for path, why in unreadable.items())], form)
+    print_blocks([*shown, *(f"{path}: {why}" for path, why in unreadable.items())], form, folders)
 
 
 def _as_file(page: Page, form: Form) -> str:
@@ -282,15 +284,17 @@ def _as_file(page: Page, form: Form) -> str:
     from maskbench.presentation.sections.board import blocks
     from maskbench.results.leaderboard_data import as_csv, as_json
 
+    folders = folders_in(row.result.path for board in page.tables for row in board.rows)
+    for_others = partial(words_for_others, folders=folders)
     match form:
         case "csv":
-            return as_csv(page)
+            return as_csv(page, for_others)
         case "json":
-            return as_json(page)
+            return as_json(page, for_others)
         case "markdown":
-            return markdown.render(words_for_others(list(blocks(page))))
+            return markdown.render(for_others(list(blocks(page))))
         case "latex":
-            return latex.render(words_for_others(list(blocks(page))))
+            return latex.render(for_others(list(blocks(page))))
     return terminal.text(list(blocks(page)), _PAPER)
 
 
@@ -352,7 +356,7 @@ def _published_as(name: str, runs: Sequence[Path], form: console.Form) -> None:
         raise UsageError("--as all: published shows the rows of one convention. Name it, as in --as anthropic-2026-09.")
     own = [figure for run in runs for figure in figures(RunFolder(run), name)]
     name = conventions[0].name
-    print_blocks(list(beside(cards(name), tables_of(name), conventions[0], own)), form)
+    print_blocks(list(beside(cards(name), tables_of(name), conventions[0], own)), form, folders_in(runs))
 
 
 def _write(text: str, to: Path | None) -> None:

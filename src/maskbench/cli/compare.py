@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from maskbench.cli.console import Form, check_form, print_blocks, print_data, print_json, say
+from maskbench.cli.console import Form, check_form, folders_in, print_blocks, print_data, print_json, say
 from maskbench.cli.options import Format, Rates, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, no_run
@@ -89,7 +89,7 @@ def compare(
     else:
         from maskbench.presentation.sections.comparison_as_text import in_brief, in_full
 
-        print_blocks(list((in_full if full else in_brief)(data)), format)
+        print_blocks(list((in_full if full else in_brief)(data)), format, folders_in(runs))
         if not full and format == "text":
             say("The rest, with scenarios that changed: --full. All of them: --json.")
     if non_inferiority is not None:
@@ -105,7 +105,7 @@ def _compare_as(runs: Sequence[Path], name: str, verdicts: Sequence[str] | None,
     from maskbench.results.conventions import gaps, only
 
     computed = gaps(runs, name, verdicts_of(verdicts, len(runs)))
-    print_data(computed, side_by_side(only(name), computed), form, json=json)
+    print_data(computed, side_by_side(only(name), computed), form, json=json, folders=folders_in(runs))
 
 
 def _explain(
@@ -118,11 +118,11 @@ def _explain(
     if len(runs) != 2:
         raise UsageError("--why splits the difference of two runs. Give two, as in `maskbench compare RUN RUN --why`.")
     first, other = runs
-    print_why(explain(first, other, conventions, verdicts_of(verdicts, 2)), form, json=json)
+    print_why(explain(first, other, conventions, verdicts_of(verdicts, 2)), form, runs, json=json)
 
 
-def print_why(explained: Explained, form: Form, *, json: bool) -> None:
-    """Print two figures and what their difference comes from."""
+def print_why(explained: Explained, form: Form, runs: Sequence[Path], *, json: bool) -> None:
+    """Print two figures of these runs, and what their difference comes from."""
     from maskbench.presentation.sections.decomposition import blocks
 
-    print_data(explained, blocks(explained), form, json=json)
+    print_data(explained, blocks(explained), form, json=json, folders=folders_in(runs))

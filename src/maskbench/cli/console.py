@@ -145,18 +145,36 @@ def check_form(form: Form | Literal["card"], *, json: bool) -> None:
         raise UsageError(f"--json and --format {form} are two forms of one output. Give one of them.")
 
 
-def print_data(data: Any, blocks: Iterable[Block | Section], form: Form = "text", *, json: bool) -> None:
-    """Print a result as JSON, or what sections made of it."""
+def print_data(
+    data: Any,
+    blocks: Iterable[Block | Section],
+    form: Form = "text",
+    *,
+    json: bool,
+    folders: Sequence[str] = (),
+) -> None:
+    """Print a result as JSON, or what sections made of it, as `print_blocks` does."""
     from msgspec import to_builtins
 
     if json:
         print_json(to_builtins(data))
     else:
-        print_blocks(list(blocks), form)
+        print_blocks(list(blocks), form, folders)
 
 
-def print_blocks(blocks: Sequence[Block | Section], form: Form = "text") -> None:
-    """Print what sections made: for a terminal, or as Markdown or LaTeX to paste."""
+def folders_in(runs: Iterable[Path]) -> list[str]:
+    """The folders that the settings of runs name, which stay at home where something is pasted; longest first."""
+    from maskbench.interop.shown_to_others import folders_of
+    from maskbench.runs.folder import RunFolder
+
+    return sorted({each for run in runs for each in folders_of(RunFolder(run).settings())}, key=len, reverse=True)
+
+
+def print_blocks(blocks: Sequence[Block | Section], form: Form = "text", folders: Sequence[str] = ()) -> None:
+    """Print what sections made: for a terminal, or as Markdown or LaTeX to paste, which have no folders in them.
+
+    `folders` are known ones, as for `words_for_others`.
+    """
     if form == "text":
         from maskbench.presentation.terminal import show
 
@@ -164,7 +182,7 @@ def print_blocks(blocks: Sequence[Block | Section], form: Form = "text") -> None
         return
     from maskbench.interop.shown_to_others import words_for_others
 
-    blocks = words_for_others(list(blocks))  # what is pasted is read by others
+    blocks = words_for_others(list(blocks), folders)  # what is pasted is read by others
     if form == "markdown":
         from maskbench.presentation import markdown
 

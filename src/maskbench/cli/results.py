@@ -14,6 +14,7 @@ from maskbench.cli.console import (
     Form,
     check_form,
     command,
+    folders_in,
     print_blocks,
     print_data,
     print_json,
@@ -180,7 +181,7 @@ def score(
     with OpenRun(RunFolder(run), part=part, max_error_rate=max_error_rate) as opened:
         computed = figures(opened, as_, verdicts) if as_ else []
         if computed and not is_card:
-            _print_figures(computed, format, json=json)  # type: ignore[arg-type]  # it is no card
+            _print_figures(computed, run, format, json=json)  # type: ignore[arg-type]  # it is no card
             return
         summary = result(opened, rules, verdicts, labels_from=RunFolder(labels_from) if labels_from else None)
         settings, measured = opened.settings, opened.record.created[:10]
@@ -224,7 +225,7 @@ def _print_why(run: Path, as_: str | None, why: str, verdicts: str | None, form:
 
     ours = as_ or OWN
     other, published = named_figure(why, ours)
-    print_why(explain(run, None, (ours, other), (verdicts, verdicts), published), form, json=json)
+    print_why(explain(run, None, (ours, other), (verdicts, verdicts), published), form, [run], json=json)
 
 
 def _label(text: str | None) -> tuple[str, str] | None:
@@ -280,11 +281,11 @@ def _exams(run: OpenRun, verdicts: str | None) -> dict[str, ExamSat[Score] | Non
     return {judge: exam_of(judge, judged.settings, prompts, places) for judge in judged.judges}
 
 
-def _print_figures(computed: Sequence[ConventionFigures], form: Form, *, json: bool) -> None:
+def _print_figures(computed: Sequence[ConventionFigures], run: Path, form: Form, *, json: bool) -> None:
     """Print what a run comes to under a publisher's convention, or under all of them."""
     from maskbench.presentation.sections.conventions import blocks
 
-    print_data(computed, blocks(computed), form, json=json)
+    print_data(computed, blocks(computed), form, json=json, folders=folders_in([run]))
     if any(each.withheld for each in computed):
         raise SystemExit(TOO_MANY_ERRORS)
 

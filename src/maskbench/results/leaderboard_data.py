@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import orjson
@@ -137,8 +137,11 @@ def _scaling(board: Board, compute: Mapping[str, Compute]) -> ScalingShown:
     return scaling([row.result for row in board.ranked], compute, np.random.default_rng(0))
 
 
-def as_csv(page: Page) -> str:
-    """One row a run, all tables one below the other; ranks hold inside one `table` only."""
+def as_csv(page: Page, seen: Callable[[Any], Any] = lambda shown: shown) -> str:
+    """One row a run, all tables one below the other; ranks hold inside one `table` only.
+
+    `seen` makes of texts what those may see whom the file is for.
+    """
     text = io.StringIO()
     lines = [
         {"table": number, **_flat(board, row)} for number, board in enumerate(page.tables, 1) for row in board.rows
@@ -148,14 +151,17 @@ def as_csv(page: Page) -> str:
     writer.writeheader()
     for line in lines:
         writer.writerow(
-            {name: unformula(plain(cell)) if isinstance(cell, str) else cell for name, cell in line.items()}
+            {name: unformula(plain(seen(cell))) if isinstance(cell, str) else cell for name, cell in line.items()}
         )
     return text.getvalue()
 
 
-def as_json(page: Page) -> str:
-    """Everything, with each run's rates as in summary.json; control characters in names are escapes."""
-    plain = to_builtins(board_data(page))
+def as_json(page: Page, seen: Callable[[Any], Any] = lambda shown: shown) -> str:
+    """Everything, with each run's rates as in summary.json; control characters in names are escapes.
+
+    `seen` is as for `as_csv`.
+    """
+    plain = seen(to_builtins(board_data(page)))
     return escaped(orjson.dumps(in_utf8(plain), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
 
 
