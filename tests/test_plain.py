@@ -2,6 +2,8 @@
 
 import json
 import math
+import time
+import tomllib
 import unicodedata
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskbench.plain import escaped, plain, read_json, unformula, whole
+from maskbench.plain import escaped, plain, read_json, read_toml, unformula, whole
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=40)
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
@@ -163,3 +165,34 @@ def test_json_of_others_can_be_written_again(data: Any) -> None:
         "\ufffd",
         {"\ufffd": ["a\ufffd", 1]},
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".".join(["a"] * 50_000) + " = 1",
+        " . ".join(["a-b_c"] * 50_000) + " = 1",
+        "x = 1\n" + ".".join(['"a b"'] * 50_000) + " = 1",
+        "[" + ".".join(["'a'"] * 50_000) + "]",
+        "x = { " + ".".join(["a"] * 50_000) + " = 1 }",
+        "x = 1\n" * 500_000,
+        "a" * 999_999,
+        '"' * 999_999,
+        ("a." * 30 + " ") * 10_000,
+    ],
+)
+def test_no_toml_takes_long(text: str) -> None:
+    """What a parser would need minutes for is refused at once."""
+    started = time.monotonic()
+    with pytest.raises(tomllib.TOMLDecodeError):
+        read_toml(text)
+    assert time.monotonic() - started < 10
+
+
+def test_toml_is_read_as_ever() -> None:
+    """Keys of a few parts, and texts in which many words have dots between them."""
+    told = "One. " * 200 + "v1.2.3.4"
+    assert read_toml(f'a.b."c d" = 1\n[x.y]\nz = "{told}"\nn = [0.5, 0.25]\n') == {
+        "a": {"b": {"c d": 1}},
+        "x": {"y": {"z": told, "n": [0.5, 0.25]}},
+    }

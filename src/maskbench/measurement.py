@@ -25,6 +25,7 @@ from maskbench.runs.begin import prepare, wanted
 from maskbench.runs.bill import prices_kept
 from maskbench.runs.completion import begin_completion, check_completion, is_import, settings_to_go_on
 from maskbench.runs.disk import network_kind
+from maskbench.runs.endings import LEFT_BEHIND
 from maskbench.runs.executor import Executor, Make, executor, executor_for, measuring
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.live import Gate
@@ -140,6 +141,8 @@ def _measure(
         watcher.tell(restored)
     if folder.exists:
         folder.check_texts("nobody can be asked here")
+        if folder.may_lack_answers():
+            watcher.tell(f"The last session in {out} has no end. {LEFT_BEHIND}")
     if imported := is_import(folder):
         check_completion(folder, settings, prompts)
     if not models and (not folder.exists or (imported and not folder.read().later)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 import unicodedata
 from typing import Any
 
@@ -23,6 +24,24 @@ def plain(text: str, *, lines: bool = False) -> str:
     """
     shown = _SUSPECT.sub(lambda match: _BREAKS.get(match[0], "" if _is_hidden(match[0]) else match[0]), text)
     return shown if lines else shown.replace("\n", " ").replace("\t", " ")
+
+
+_LONGEST_TOML = 1_000_000  # characters
+_PART_OF_KEY = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_DEEP_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+{_PART_OF_KEY}(?:[ \t]*+\.[ \t]*+{_PART_OF_KEY}){{32}}", re.MULTILINE)
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """What a file of TOML holds; raises TOMLDecodeError where it is none, and where reading it might take minutes.
+
+    That is where it is larger than any file of ours, or has a key of more than 32 parts.
+    """
+    if len(text) > _LONGEST_TOML:
+        raise tomllib.TOMLDecodeError(f"it has more than {_LONGEST_TOML:,} characters")
+    if deep := _DEEP_KEY.search(text):
+        line = text.count("\n", 0, deep.start()) + 1
+        raise tomllib.TOMLDecodeError(f"a key has more than 32 parts (at line {line})")
+    return tomllib.loads(text)
 
 
 def common_form(text: str) -> str:

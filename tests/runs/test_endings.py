@@ -102,7 +102,8 @@ def test_killed_without_a_word(broken: Path) -> None:
     record = RunFolder(broken).record()
     record["sessions"][-1]["ended"] = None
     edit(broken, sessions=record["sessions"])
-    assert "has no end: the process was killed, or the machine failed. To go on: `maskbench run" in shown(broken)
+    assert "has no end: the process was killed, or the machine failed. If this folder is a copy" in shown(broken)
+    assert "copy that, too. To go on: `maskbench run" in shown(broken)
     with RunFolder(broken).writing():
         store = RunFolder(broken).store(write=True)
         store.remember("x", 1)

@@ -2,8 +2,10 @@
 
 import os
 import shutil
+import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +82,19 @@ def huge(path: Path) -> None:
         os.truncate(file.fileno(), 10**11)
 
 
+def program(statements: str) -> Tamper:
+    """Put views or triggers into the database, which are programs."""
+
+    def tamper(path: Path) -> None:
+        with closing(sqlite3.connect(path / "run.sqlite")) as opened:
+            opened.executescript(statements)
+
+    return tamper
+
+
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT 'a' AS name, '1' AS value FROM n"
+
+
 def torn(path: Path) -> None:
     """Zeros in the middle of the database."""
     data = (path / "run.sqlite").read_bytes()
@@ -109,6 +124,15 @@ TAMPERED: dict[str, tuple[Tamper, str]] = {
     "tokens of text": (database("UPDATE replies SET input_tokens = 'x', seconds = 'y', sent = '[1'"), "run.sqlite"),
     "a probability that is none": (database("UPDATE verdicts SET confidence = 'x'"), "run.sqlite"),
     "a table that is gone": (database("DROP TABLE judged"), "run.sqlite"),
+    "an endless view for facts": (program(f"DROP TABLE facts; CREATE VIEW facts AS {ENDLESS}"), "run.sqlite"),
+    "a trigger": (
+        program("CREATE TRIGGER t AFTER INSERT ON replies BEGIN DELETE FROM verdicts; END"),
+        "run.sqlite",
+    ),
+    "a column that is computed": (
+        program("DROP TABLE facts; CREATE TABLE facts (name TEXT, value TEXT AS (hex(zeroblob(400000000))))"),
+        "run.sqlite",
+    ),
     "a torn database": (torn, "run.sqlite"),
     "another file for a database": (content("run.sqlite", b"Not a database.\n" * 500), "run.sqlite"),
     "a pipe for a database": (instead("run.sqlite", os.mkfifo), "run.sqlite"),
@@ -128,9 +152,9 @@ TAMPERED: dict[str, tuple[Tamper, str]] = {
 }
 
 
-def test_there_are_thirty_one() -> None:
+def test_there_are_thirty_four() -> None:
     """As many as the project promises."""
-    assert len(TAMPERED) == 31
+    assert len(TAMPERED) == 34
 
 
 @pytest.fixture
@@ -177,6 +201,12 @@ def test_a_sentence_that_names_the_file(
     assert file in str(board), text
 
 
+def _labels(path: Path, statements: str) -> None:
+    """A database in the place of the labels."""
+    with closing(sqlite3.connect(path)) as opened:
+        opened.executescript(f"{statements}; PRAGMA user_version = 1")
+
+
 BESIDE: dict[str, tuple[Tamper, tuple[str, ...], str]] = {
     "seconds that are none": (
         database("INSERT OR REPLACE INTO facts VALUES ('seconds', '[1]')"),
@@ -184,6 +214,11 @@ BESIDE: dict[str, tuple[Tamper, tuple[str, ...], str]] = {
         "run.sqlite",
     ),
     "a folder for labels": (instead("labels.sqlite", Path.mkdir), ("score",), "labels.sqlite"),
+    "an endless view for labels": (
+        instead("labels.sqlite", lambda path: _labels(path, f"CREATE VIEW facts AS {ENDLESS}")),
+        ("score",),
+        "labels.sqlite",
+    ),
     "other labels": (content("labels.sqlite", b"Not a database.\n" * 500), ("score",), "labels.sqlite"),
     "a pipe for a log": (instead("run.log", os.mkfifo), ("run", "--out"), "run.log"),
     "a folder for a log": (instead("run.log", Path.mkdir), ("run", "--out"), "run.log"),
@@ -203,3 +238,64 @@ def test_files_beside(whole: Path, tmp_path: Path, said: Callable[..., tuple[int
     code, text = said(*command, odd)
     assert (code, str(odd / file) in text) == (2, True), text[-300:]
     assert "Traceback" not in text
+
+
+LINKS = {
+    "run.sqlite": ("run", "--out", "ODD"),
+    "run.sqlite-wal": ("run", "--out", "ODD"),
+    "run.lock": ("run", "--out", "ODD"),
+    "run.log": ("run", "--out", "ODD"),
+    "labels.sqlite": ("label", "ODD", "--sample", "2", "--out", "SHEET"),
+    "salts": ("export", "ODD", "--format", "run", "--out", "SHEET"),
+}
+
+
+@pytest.mark.parametrize("leads", ["nowhere", "to a file"])
+@pytest.mark.parametrize("name", LINKS)
+def test_nothing_is_written_through_a_link(
+    whole: Path, tmp_path: Path, said: Callable[..., tuple[int, str]], name: str, leads: str
+) -> None:
+    """A link in a folder that was handed over makes no file elsewhere, and changes none."""
+    odd, outside = tmp_path / "odd", tmp_path / "outside"
+    shutil.copytree(whole / "odd", odd)
+    if LINKS[name][0] == "run":
+        change(odd, "DELETE FROM judged")
+    before: bytes | None = None
+    if leads == "to a file" and name == "salts":
+        outside.mkdir()
+    elif leads == "to a file":
+        outside.write_bytes(before := (odd / name).read_bytes() if (odd / name).exists() else b"")
+    (odd / name).unlink(missing_ok=True)
+    (odd / name).symlink_to(outside)
+    words = [{"ODD": str(odd), "SHEET": str(tmp_path / "out.csv")}.get(word, word) for word in LINKS[name]]
+    code, text = said(*words)
+    assert (code, "Traceback" in text) == (2, False), text
+    assert name in text
+    if leads == "nowhere":
+        assert not outside.exists()
+    elif before is None:
+        assert not list(outside.iterdir())
+    else:
+        assert outside.read_bytes() == before
+
+
+def test_a_copy_without_its_log_says_so(whole: Path, tmp_path: Path, said: Callable[..., tuple[int, str]]) -> None:
+    """What a killed run left in its log is read where the log is there; where it is not, what to copy is said."""
+    killed, copy = tmp_path / "killed", tmp_path / "copy"
+    shutil.copytree(whole / "odd", killed)
+    change(killed, "DELETE FROM judged")
+    plain = orjson.loads((killed / "run.json").read_bytes())
+    plain["sessions"][-1]["ended"] = None
+    (killed / "run.json").write_bytes(orjson.dumps(plain))
+    with closing(sqlite3.connect(killed / "run.sqlite")) as opened:
+        opened.execute("PRAGMA wal_autocheckpoint = 0")
+        opened.execute("INSERT OR REPLACE INTO facts VALUES ('seconds', '5.0')")
+        opened.commit()
+        shutil.copytree(killed, tmp_path / "with its log")
+        shutil.copytree(killed, copy, ignore=shutil.ignore_patterns("*-wal", "*-shm"))
+    assert "run.sqlite-wal" not in said("score", tmp_path / "with its log")[1]
+    assert "copy" in said("score", copy)[1]
+    assert "run.sqlite-wal" in said("score", copy)[1]
+    assert "run.sqlite-wal" in said("run", "--out", copy)[1]
+    assert "run.sqlite-wal" not in said("score", copy)[1]
+    assert "run.sqlite-wal" not in said("score", whole / "odd")[1]

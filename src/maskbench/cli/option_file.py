@@ -14,6 +14,7 @@ import msgspec
 from maskbench.cli.gone import GONE
 from maskbench.cli.options import Like
 from maskbench.errors import UsageError
+from maskbench.plain import read_toml
 from maskbench.runs.options import OPTIONS
 
 _OWN: Mapping[str, Any] = {"model": str, "like": Like}  # fields that set no single setting
@@ -42,7 +43,7 @@ class OptionFile:
         """Read the file; `what` it is of is said where it cannot be. Raises UsageError."""
         self.path = path
         try:
-            self.plain: Mapping[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+            self.plain: Mapping[str, Any] = read_toml(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise UsageError(f"{path} cannot be read ({error.strerror}). Give the TOML file of {what}.") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -77,6 +77,8 @@ class Commitments:
 
     def keep(self, run: Path) -> None:
         """Write the salts into the run at home, in a file that is named after the root."""
+        if (run / SALTS).is_symlink():
+            raise UsageError(f"{run / SALTS} is a link, and nothing is written through one. Take it away.")
         make_folder(run / SALTS)
         rows = sorted((place, *salted) for place, salted in self.salts.items())
         _write(run / SALTS / f"{self.root}.csv", (("place", "salt", "text"), *rows))

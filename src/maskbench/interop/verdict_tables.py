@@ -24,6 +24,7 @@ from maskbench.judges.people.labels import New, Role
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.method import archetypes
 from maskbench.method.verdict import from_json
+from maskbench.plain import read_toml
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.source import UNSAID
 from maskbench.scenarios.textless import plain_scenario
@@ -57,7 +58,7 @@ class _About:
         """The file beside the table; nothing is known where there is none."""
         path = folder / ABOUT
         try:
-            plain = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+            plain = read_toml(path.read_text(encoding="utf-8")) if path.exists() else {}
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise UsageError(f"{path} cannot be read ({error}). Mend it, or take it away.") from error
         known: dict[str, type] = {

@@ -260,7 +260,8 @@ class VerdictSet:
         """How the last session of it ended, with the command that goes on; None where nobody can know."""
         about, path = run.record if self.name == VERDICTS else run.record.verdict_sets.get(self.name), run.folder.path
         line = resuming(path, run.record) if self.name == VERDICTS else self.command(path)
-        return last_end(about.sessions, line, under_way=under_way(path)) if about else None
+        how = {"under_way": under_way(path), "lacked_log": self.store.lacked_log}
+        return last_end(about.sessions, line, **how) if about else None
 
     def command(self, path: Path) -> str:
         """The command that takes it to its end."""

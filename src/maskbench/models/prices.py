@@ -16,6 +16,7 @@ from msgspec import Meta, Struct, structs
 from maskbench.errors import UsageError
 from maskbench.models.chat.services import SERVICES
 from maskbench.models.names import KINDS
+from maskbench.plain import read_toml
 
 OWN_FILE = "maskbench-prices.toml"  # in the working folder, where the variable names no other
 VARIABLE = "MASKBENCH_PRICES"
@@ -145,7 +146,7 @@ def own_prices(environ: Mapping[str, str], folder: Path) -> Prices:
     if not named and not path.exists():
         return {}
     try:
-        return _read(tomllib.loads(path.read_text(encoding="utf-8")), str(path))
+        return _read(read_toml(path.read_text(encoding="utf-8")), str(path))
     except OSError as error:
         raise UsageError(
             f"{path}: the price list cannot be read ({error.strerror}). Mend {VARIABLE}, or take it away."

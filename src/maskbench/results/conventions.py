@@ -5,6 +5,7 @@ A convention is a file of results/conventions/, or a user's own of the same form
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -23,6 +24,7 @@ from maskbench.method.archetypes import TABLE, in_order
 from maskbench.method.forms import form_of
 from maskbench.method.rates import bounds, error_share, tabulate
 from maskbench.method.rules import RULES, named
+from maskbench.plain import read_toml
 from maskbench.results.comparability import shared
 from maskbench.results.further_judging import PLAYED, Further, Lacking, read_further
 from maskbench.results.scored import ScoredRun, read
@@ -157,9 +159,10 @@ def chosen(name: str) -> list[Convention]:
 
 def _decoded(text: str, name: str, where: str) -> Convention:
     try:
-        _check_names(msgspec.toml.decode(text), where)
-        read = msgspec.toml.decode(text, type=Convention)
-    except msgspec.DecodeError as error:  # a ValidationError is one, too
+        fields = read_toml(text)
+        _check_names(fields, where)
+        read = msgspec.convert(fields, Convention)
+    except (msgspec.ValidationError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{where}: {error}. docs/paper.md has the fields of a convention.") from error
     if read.rules not in RULES:
         raise UsageError(

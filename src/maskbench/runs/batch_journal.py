@@ -20,6 +20,7 @@ from maskbench.errors import RunError, RunUnreadable
 from maskbench.models.chat.wire import Recorded
 from maskbench.models.prices import Tokens
 from maskbench.runs.disk import check_file, create
+from maskbench.runs.store import check_objects
 from maskbench.types import Call, Stage
 
 NAME = "batches.sqlite"
@@ -91,6 +92,8 @@ class Journal:
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             if version == 0:
                 self._db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+            elif version == SCHEMA_VERSION:
+                check_objects(self._db, _SCHEMA)
         except (sqlite3.Error, OSError) as error:
             raise RunUnreadable(
                 f"{path} cannot be used as a journal of batches ({error}). Restore the file."

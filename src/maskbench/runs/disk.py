@@ -42,9 +42,15 @@ def inherited(folder: Path) -> int:
 
 
 def create(path: Path) -> None:
-    """Make an empty file, where there is none, so that whoever opens it by name gets one with the right rights."""
-    with suppress(FileExistsError):
+    """Make an empty file, where there is none, so that whoever opens it by name gets one with the right rights.
+
+    Raises OSError where a symbolic link is there: whoever hands a folder over could have written outside of it.
+    """
+    try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, rights_in(path.parent)))
+    except FileExistsError:
+        if path.is_symlink():
+            raise OSError(errno.ELOOP, "it is a link, and nothing is written through one", str(path)) from None
 
 
 def read_whole(path: Path, most: int = LARGEST) -> bytes:

@@ -55,17 +55,22 @@ def resuming(path: Path, record: Record) -> str:
     return line
 
 
-def last_end(sessions: Sequence[Session], go_on: str, *, under_way: bool) -> LastEnd | None:
+LEFT_BEHIND = "If this folder is a copy, its last answers were left behind in run.sqlite-wal: copy that, too."
+
+
+def last_end(sessions: Sequence[Session], go_on: str, *, under_way: bool, lacked_log: bool = False) -> LastEnd | None:
     """How the last session ended: when, how, why, and the command that goes on; None where nobody can know.
 
-    `how` is finished, stopped, failed, killed (no end was recorded), or under way.
+    `how` is finished, stopped, failed, killed (no end was recorded), or under way. `lacked_log` says that the
+    database's write-ahead log was not there when it was opened: what a killed process left there is read, or lost.
     """
     if not sessions:
         return None
     match sessions[-1].ended:
         case Ended(at, how, why):
             return LastEnd(sessions[-1].started, at, how, why, go_on)
-    return LastEnd(sessions[-1].started, None, "under way" if under_way else "killed", None, go_on)
+    how, why = ("under way", None) if under_way else ("killed", LEFT_BEHIND if lacked_log else None)
+    return LastEnd(sessions[-1].started, None, how, why, go_on)
 
 
 def ended_said(ended: LastEnd | None) -> str | None:
@@ -75,8 +80,9 @@ def ended_said(ended: LastEnd | None) -> str | None:
             return None
         case LastEnd(how="under way"):
             return "It is being measured now."
-        case LastEnd(how="killed", started=started):
-            return f"Its last session, begun {started}, has no end: the process was killed, or the machine failed."
+        case LastEnd(how="killed", started=started, why=why):
+            told = f"Its last session, begun {started}, has no end: the process was killed, or the machine failed."
+            return f"{told} {why}" if why else told
         case LastEnd(at=at, why=str(why)):
             return f"Its last session ended {at}: {why if len(why) <= _SHOWN else why[:_SHOWN] + '…'}"
     raise ValueError(f"No session ends like this: {ended!r}.")

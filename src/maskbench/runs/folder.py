@@ -24,7 +24,7 @@ from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable, Us
 from maskbench.runs.disk import create, make_folder, read_whole, write_whole
 from maskbench.runs.fitting import MOVING, from_file
 from maskbench.runs.record import SCHEMA, Judged, Record, judged_settings, plain_record, record_from
-from maskbench.runs.store import Store
+from maskbench.runs.store import Store, lacks_log
 from maskbench.settings import CHECKS, JUDGING, MAY_CHANGE, Settings
 from maskbench.types import Json
 
@@ -155,6 +155,11 @@ class RunFolder:
             return store.latest()
         finally:
             store.close()
+
+    def may_lack_answers(self) -> bool:
+        """Whether the last session has no end and its write-ahead log is not here: a copy may lack its answers."""
+        sessions = self.read().sessions
+        return bool(sessions) and sessions[-1].ended is None and lacks_log(self.path / DATABASE)
 
     def move_aside(self, stamp: str) -> Path:
         """Give the run's folder another name, beside it, so that this one is free; returns where it is now.

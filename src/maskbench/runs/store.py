@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -198,6 +199,7 @@ class Store:
         self._checkpoint_seconds = checkpoint
         self._checkpoint_timer: asyncio.TimerHandle | None = None
         self._aside: threading.Thread | None = None  # the checkpoint under way
+        self.lacked_log = lacks_log(path)  # before this process has one
         self._db = _open(path, write, network=self._network)
         self._waiting: dict[str, list[tuple[Any, ...]]] = {
             _PUT_REPLY: [],
@@ -249,6 +251,7 @@ class Store:
                 f"{self._path} has schema {version}; this version of maskbench reads {SCHEMA_VERSION}. "
                 f"Use {written_in(self._db, 'run.json')}, or {MOVING}start a new run."
             )
+        check_objects(self._db, _SCHEMA)
         if write:
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
@@ -728,6 +731,33 @@ def _open(path: Path, write: bool, *, network: bool) -> sqlite3.Connection:
         raise _unreadable(path, error) from error
 
 
+def check_objects(db: sqlite3.Connection, schema: str) -> None:
+    """Raise sqlite3.DatabaseError where a database has tables, views or triggers that this schema does not make.
+
+    They are programs: a view of that name in a table's place may have no end.
+    """
+    if odd := next((each[0] for each in _objects(db) if each not in _made_by(schema)), None):
+        raise sqlite3.DatabaseError(f"it has {odd[:60]!r}, which maskbench does not make")
+
+
+@cache
+def _made_by(schema: str) -> frozenset[tuple[str, str]]:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(schema)
+        return frozenset(_objects(db))
+
+
+def _objects(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    """What a database consists of, with the text that makes it; what SQLite makes by itself has none."""
+    for name, sql in db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"):
+        yield str(name), " ".join(str(sql).split())
+
+
+def lacks_log(path: Path) -> bool:
+    """Whether a database was written with a write-ahead log that is not beside it: none is needed, or it is lost."""
+    return path.is_file() and _had_log(path) and not path.with_name(f"{path.name}-wal").exists()
+
+
 def _had_log(path: Path) -> bool:
     """Whether a database was written with a write-ahead log, by its header; its writer is not on a network then."""
     with path.open("rb") as file:
@@ -735,10 +765,13 @@ def _had_log(path: Path) -> bool:
 
 
 def _check_files(path: Path) -> None:
-    """Raise RunUnreadable where the database, or what SQLite keeps beside it, is a folder, or a pipe to wait at."""
+    """Raise RunUnreadable where the database, or what SQLite keeps beside it, is a folder, or a pipe to wait at.
+
+    What is beside it is no link either.
+    """
     for file in (path, *(path.with_name(f"{path.name}-{part}") for part in ("wal", "shm", "journal"))):
         try:
-            check_file(file)
+            check_file(file, follow=file == path)  # of a database alone a link is read
         except OSError as error:
             raise _unreadable(file, error.strerror) from error
 

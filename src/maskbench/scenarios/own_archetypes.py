@@ -12,6 +12,7 @@ from maskbench.errors import Problem
 from maskbench.method.archetypes import TABLE, wrong_name, wrong_words
 from maskbench.method.forms import length_of
 from maskbench.method.forms.prompts import LONGEST, wrong_prompt
+from maskbench.plain import read_toml
 from maskbench.types import ARCHETYPES, Archetype, Definition, Kind, Scenario
 
 FILE = "archetypes.toml"
@@ -22,7 +23,7 @@ _FIELDS = ("title", "text", "kind", "belief", "turns", "judge", "people")
 def read_own(place: Traversable, shown: str) -> tuple[dict[Archetype, Definition], list[Problem]]:
     """The archetypes that this file defines, by name, and everything that is wrong with it, by field."""
     try:
-        tables = tomllib.loads(place.read_text(encoding="utf-8"))
+        tables = read_toml(place.read_text(encoding="utf-8"))
     except OSError as error:
         return {}, [Problem(shown, None, None, f"it cannot be read ({error.strerror or error})", "Check its rights")]
     except UnicodeDecodeError:

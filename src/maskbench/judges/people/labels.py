@@ -28,7 +28,7 @@ from maskbench.judges.people.drawn_sample import Design
 from maskbench.method.verdict import from_json, to_json
 from maskbench.runs.disk import check_file, create, read_whole, write_whole
 from maskbench.runs.fitting import Misfit, fitted
-from maskbench.runs.store import written_in
+from maskbench.runs.store import check_objects, written_in
 from maskbench.types import Archetype, Evasion, OutcomeName, Verdict
 
 FILE = "labels.sqlite"
@@ -279,7 +279,7 @@ class LabelStore:
         try:
             if make:
                 create(self.path)
-            check_file(self.path)
+            check_file(self.path, follow=False)
             with closing(sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)) as db:
                 db.execute("PRAGMA synchronous = EXTRA")
                 (schema,) = db.execute("PRAGMA user_version").fetchone()
@@ -288,6 +288,7 @@ class LabelStore:
                         f"{self.path} has schema {schema}; this version of maskbench reads {SCHEMA_VERSION}. Use "
                         f"{written_in(db, 'maskbench')}, or move the file away and draw anew."
                     )
+                check_objects(db, _SCHEMA)
                 yield db
         except (sqlite3.Error, OSError) as error:
             raise RunError(f"{self.path} cannot be used ({error}). {_remedy(error)}") from error
