@@ -9,6 +9,7 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from difflib import get_close_matches
 from itertools import chain, islice
@@ -24,7 +25,7 @@ from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable, Us
 from maskbench.runs.disk import create, make_folder, read_whole, write_whole
 from maskbench.runs.fitting import MOVING, from_file
 from maskbench.runs.record import SCHEMA, Judged, Record, judged_settings, plain_record, record_from
-from maskbench.runs.store import Store, lacks_log
+from maskbench.runs.store import Store
 from maskbench.settings import CHECKS, JUDGING, MAY_CHANGE, Settings
 from maskbench.types import Json
 
@@ -159,7 +160,10 @@ class RunFolder:
     def may_lack_answers(self) -> bool:
         """Whether the last session has no end and its write-ahead log is not here: a copy may lack its answers."""
         sessions = self.read().sessions
-        return bool(sessions) and sessions[-1].ended is None and lacks_log(self.path / DATABASE)
+        if not sessions or sessions[-1].ended or not (self.path / DATABASE).exists():
+            return False
+        with closing(self.store()) as store:
+            return store.lacked_log
 
     def move_aside(self, stamp: str) -> Path:
         """Give the run's folder another name, beside it, so that this one is free; returns where it is now.

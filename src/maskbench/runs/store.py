@@ -199,7 +199,7 @@ class Store:
         self._checkpoint_seconds = checkpoint
         self._checkpoint_timer: asyncio.TimerHandle | None = None
         self._aside: threading.Thread | None = None  # the checkpoint under way
-        self.lacked_log = lacks_log(path)  # before this process has one
+        self._is_at_rest = not path.with_name(f"{path.name}-wal").exists()  # before this process has a log
         self._db = _open(path, write, network=self._network)
         self._waiting: dict[str, list[tuple[Any, ...]]] = {
             _PUT_REPLY: [],
@@ -223,6 +223,11 @@ class Store:
         except RunUnreadable:
             self._db.close()
             raise
+
+    @property
+    def lacked_log(self) -> bool:
+        """Whether it was written with a write-ahead log that was not there when it was opened: needless, or lost."""
+        return self._is_at_rest and self._rows("PRAGMA journal_mode") == [("wal",)]
 
     @property
     def folder(self) -> Path:
@@ -751,11 +756,6 @@ def _objects(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:
     """What a database consists of, with the text that makes it; what SQLite makes by itself has none."""
     for name, sql in db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"):
         yield str(name), " ".join(str(sql).split())
-
-
-def lacks_log(path: Path) -> bool:
-    """Whether a database was written with a write-ahead log that is not beside it: none is needed, or it is lost."""
-    return path.is_file() and _had_log(path) and not path.with_name(f"{path.name}-wal").exists()
 
 
 def _had_log(path: Path) -> bool:
