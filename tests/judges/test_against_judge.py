@@ -353,7 +353,10 @@ def test_who_labels_is_said_as_it_is(
     agreed, scored = (typed(*words) for words in (("label", folder.path, "--show"), ("score", folder.path, "--full")))
     for text_ in (agreed.out, scored.out):
         others = {"people", "models", "readers"} - {who, "models" if who == "readers" else who}
-        assert not [word for word in others if re.search(rf"(?<!language )\b{word} (labelled|differ|right|and)\b", text_)]
+        of_readers = " ".join(text_.split()).replace(
+            "Language models labelled the rows", ""
+        )  # who labelled what rows ask for
+        assert not [word for word in others if re.search(rf"\b{word} (labelled|differ|right|and)\b", of_readers)]
     assert f"against {who}" in agreed.out
     assert f"{who.capitalize()} labelled replies of" in " ".join(agreed.out.split())
     assert f"{theirs} labels" in " ".join(scored.out.split())

@@ -72,8 +72,6 @@ ASKS: dict[str, Sequence[tuple[Callable[[Path], Path], str]]] = {
         (an_import, f"run {SERVED} --as-subject NAMED --out AT --judge {OTHER} --temperature 1 --max-tokens 9"),
     ),
     "judge": (
-        (a_whole_run, "judge AT --audit swap"),
-        (a_whole_run, "judge AT --audit repeat --sample 3"),
         (a_whole_run, "judge AT --construct harm"),
         (a_whole_run, "judge AT --with-reasoning"),
         (a_whole_run, f"judge AT --judge {OTHER}"),
@@ -84,7 +82,7 @@ ASKS: dict[str, Sequence[tuple[Callable[[Path], Path], str]]] = {
 }
 # And those that ask nobody, or by what is typed alone.
 NEVER = {
-    *("plan", "import", "report", "view", "score", "export", "compare", "check", "leaderboard", "label"),
+    *("import", "report", "view", "score", "export", "compare", "check", "leaderboard", "label"),
     *("published", "scenarios", "doctor", "exam"),
 }
 LINES = [each for lines in ASKS.values() for each in lines]
