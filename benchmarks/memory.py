@@ -12,19 +12,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from http.client import HTTPConnection
 from pathlib import Path
-from urllib.parse import urlsplit
 
 SUBJECTS = {"first": "sim/lie=0.4,evade=0.2,fail=0.001", "other": "sim/lie=0.2,evade=0.2,fail=0.001"}
 SCENARIOS = Path(__file__).parent / "scenarios.py"
@@ -69,35 +64,6 @@ def command(arguments: Sequence[str | Path]) -> list[str]:
     return [sys.executable, "-m", "maskbench", *map(str, arguments)]
 
 
-def viewed(folder: Path, *options: str) -> str:
-    """MB and processor seconds of the server until it has shown the board and the page of each run."""
-    server = subprocess.Popen(command(("view", folder, "--no-open", *options)), stdout=subprocess.PIPE)
-    assert server.stdout is not None
-    link = next(match[0] for line in server.stdout if (match := re.search(rb"http://\S+", line)))
-    address = urlsplit(link.decode())
-    cookie, _ = asked(address.port, f"/?{address.query}", "")
-    while 'data-unread="0"' not in (board := asked(address.port, "/", cookie)[1]):  # runs are scored one by one
-        time.sleep(1)
-    for run in sorted(set(re.findall(r"/run/\w+", board))):
-        asked(address.port, run, cookie)
-    server.send_signal(signal.SIGINT)
-    return ended(server)
-
-
-def asked(port: int | None, path: str, cookie: str) -> tuple[str, str]:
-    """The cookie that an answer sets, and its beginning; the rest is read and let go."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-    connection.request("GET", path, headers={"Cookie": cookie})
-    response = connection.getresponse()
-    if response.status not in (200, 303):
-        sys.exit(f"{path} was answered with {response.status}.")
-    beginning = response.read(CHUNK).decode(errors="replace")
-    while response.read(CHUNK):
-        pass
-    connection.close()
-    return (response.getheader("Set-Cookie") or "").partition(";")[0], beginning
-
-
 def measure(place: Path, count: int) -> None:
     """The two runs that the larger ones are made of."""
     rows = place / "scenarios"
@@ -128,7 +94,6 @@ def figures(runs: Path) -> Iterator[tuple[str, str]]:
     yield "`leaderboard` of two runs", measured("leaderboard", first, other)
     yield "`report`", measured("report", first, "--out", page)
     yield "`report --include-text`", measured("report", first, "--out", page, "--include-text")
-    yield "`view`, the board and the pages of two runs", viewed(runs)
 
 
 def table(columns: dict[int, dict[str, str]]) -> Iterator[str]:

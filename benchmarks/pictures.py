@@ -1,8 +1,7 @@
 """The pictures of README and docs, made from runs that this command makes itself: docs/report.png and its like.
 
 `python benchmarks/pictures.py` takes half a minute, a Chromium on PATH and playwright (both are there for the tests).
-The first picture is of the real run in examples/, the second of pinocchio. The models on the leaderboard are simulated,
-and their names say so; only their rates are made up, everything else on the page is what maskbench makes of a run.
+The first picture is of the real run in examples/, the second of pinocchio.
 """
 
 from __future__ import annotations
@@ -10,66 +9,22 @@ from __future__ import annotations
 import argparse
 import shutil
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, chdir, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import Error, Page, sync_playwright
 
 from maskbench.interop.importing import import_run
 from maskbench.measurement import measure
-from maskbench.models.sim import SimJudge, SimSubject
 from maskbench.pages.page import render
-from maskbench.pages.server.serving import LocalServer
-from maskbench.pages.server.shelf import Shelf
-from maskbench.pages.server.view import View, failed
 from maskbench.settings import Settings
-from maskbench.types import Ask, Failure, Reply
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 MOST = 500_000  # bytes of a picture: a README is read on telephones, too
-JUDGE = "simulated/judge"
-MODELS = {  # how often each lies and evades where it has a belief, and how often it has none
-    "simulated/candid": "sim/lie=0.07,evade=0.1,unsure=0.08,accuracy=0.85",
-    "simulated/evasive": "sim/lie=0.09,evade=0.75,unsure=0.06,accuracy=0.9",
-    "simulated/large": "sim/lie=0.42,evade=0.2,unsure=0.05,accuracy=0.93",
-    "simulated/small": "sim/lie=0.5,evade=0.15,unsure=0.25,accuracy=0.62",
-    "simulated/obliging": "sim/lie=0.78,evade=0.08,unsure=0.08,accuracy=0.8",
-}
-
-
-@dataclass
-class Named:
-    """A simulated model under a name of its own, as a leaderboard would show a real one."""
-
-    inner: SimSubject | SimJudge
-    name: str
-    together: bool = True
-
-    async def ask(self, ask: Ask) -> Sequence[Reply | Failure | None]:
-        """What the simulated model answers."""
-        return await self.inner.ask(ask)
-
-    def describe(self) -> dict[str, Any]:
-        """Its name; it is neither marked as simulated, which would set it apart, nor does it pass for a real one."""
-        return {"name": self.name, "service": "made up"}
-
-    async def close(self) -> None:
-        """Nothing to let go of."""
-
-
-def models(folder: Path) -> Path:
-    """A folder with a run of every made-up model on the starter scenarios."""
-    for seed, (name, rates) in enumerate(MODELS.items(), start=1):
-        settings = Settings.of(subject=name, judge=JUDGE, numeric_judge=JUDGE, scenarios="starter", seed=seed)
-        pair = Named(SimSubject(rates, seed), name), Named(SimJudge("sim-judge", seed), JUDGE)
-        measure(settings, folder / name.rpartition("/")[2], {}, models=pair)
-    return folder
 
 
 def settled(page: Page, condition: str) -> None:
@@ -128,19 +83,6 @@ def first_report() -> Iterator[str]:
     yield page.absolute().as_uri()
 
 
-@contextmanager
-def leaderboard() -> Iterator[str]:
-    """The address of the first page of `maskbench view`, served as long as the context is open."""
-    server = LocalServer(View(Shelf(models(Path("runs")))).routes, failed=failed)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        yield server.link
-    finally:
-        server.stop()
-        thread.join()
-
-
 @dataclass(frozen=True)
 class Picture:
     """A page from its top to the bottom edge of the last of some elements, so many pixels wide."""
@@ -154,12 +96,6 @@ class Picture:
 PICTURES = {
     "report": Picture(report, "#outcomes figure svg:visible", 800),
     "first_report": Picture(first_report, "#outcomes figure svg:visible", 800),
-    "leaderboard": Picture(
-        leaderboard,
-        ".view-table tbody",
-        1120,
-        "document.querySelector('main')?.dataset.unread === '0' && !document.body.innerText.includes('worked out')",
-    ),
 }
 
 

@@ -24,7 +24,6 @@ import pkgutil
 import re
 import shlex
 import shutil
-import signal
 import sys
 import time
 import traceback
@@ -364,24 +363,6 @@ class Maker:
             lines.append(f"{path.parent.relative_to(self.work)}: {' '.join(known)}")
         self.write("ids", "\n".join(lines))
 
-    def view(self) -> None:
-        """The first page of `maskbench view` on the sweep, whose runs are of different measurements."""
-        told = self.work / "viewed"
-        process = os.fork()
-        if not process:
-            os._exit(self._inside(["view", "swept", "--no-open"], [told, self.work / "said"], 0))
-        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-        try:
-            link, page = _line_with(told, self.work / "said"), ""
-            while not page or re.search(r"(?m)^\d+ of \d+$", page):  # so many of the runs are read
-                time.sleep(1)
-                with browser.open(link) as answer:
-                    page = words_of(answer.read().decode())
-            self.write("view", clean(page, self.work))
-        finally:
-            os.kill(process, signal.SIGKILL)
-            os.waitpid(process, 0)
-
     def one(self, name: str, line: str) -> None:
         """One command with all that it prints and writes."""
         page, out = self.work / "page.html", self.work / "out"
@@ -396,16 +377,6 @@ class Maker:
             if path.is_file():
                 parts += [clean(f"--- {path.relative_to(self.work)}", self.work), clean(_content(path), self.work)]
         self.write(name, "\n".join(parts))
-
-
-def _line_with(*files: Path) -> str:
-    """The address that a server prints, once it does."""
-    for _ in range(600):
-        for path in files:
-            if path.exists() and (found := re.search(r"http://127\.0\.0\.1:\d+/\S*", path.read_text("utf-8"))):
-                return found[0]
-        time.sleep(0.1)
-    raise RuntimeError("maskbench view prints no address.")
 
 
 def ask(port: int, what: str, body: object = None) -> Any:
@@ -611,8 +582,6 @@ def make(place: Path) -> list[str]:
             between = time.monotonic()
             maker.read()
             maker.ids()
-            if half == "whole":
-                maker.view()
             print(f"{half}: asked in {between - since:.0f} s, read in {time.monotonic() - between:.0f} s", flush=True)
     finally:
         server.terminate()

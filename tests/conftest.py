@@ -19,7 +19,7 @@ settings.load_profile("patient")
 # Files that take five seconds or more on one core (browsers, processes, torch, simulations), the slowest first: run by
 # themselves at the end they would leave the other cores with nothing to do.
 _SLOW = (
-    "table hf dose_local label_browser report_browser read_once report_people view_browser resume leaderboard view "
+    "table hf dose_local label_browser report_browser read_once report_people resume leaderboard "
     "walk judge_again cli exam verdict_sets report_page sim measurement pinocchio streams lorra label_server "
     "against_judge spread_over_seeds construct_planted construct_labels label_construct_browser "
     "tampered checkpoints comparison second_look explorer gate serving comparison_of_looks "

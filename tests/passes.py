@@ -151,13 +151,11 @@ def _calls(first: Path, other: Path) -> list[tuple[str, Callable[[], object]]]:
     """Readers without a command of their own."""
     import maskbench
     from maskbench.interventions.dose.curve import curve
-    from maskbench.pages.page import render
 
     return [
         ("`maskbench.load`", lambda: maskbench.load(first)),
         ("`maskbench.score`", lambda: maskbench.score(first)),
         ("result of `dose`", lambda: curve(first, [other], "reference")),
-        ("page of `view`", lambda: render([first])),
     ]
 
 

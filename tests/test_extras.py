@@ -24,7 +24,6 @@ CALLS = {
     "maskbench.load(RUN)": "frames",
     "maskbench.score(RUN).to_frame()": "frames",
     "cli('report', RUN)": "report",
-    "cli('view', RUN, '--no-open')": "report",
     "cli('label', RUN, '--no-open')": "report",
     "cli('published', '--out', 'finding.svg')": "report",
     "cli('run', 'hf/pinocchio', '--out', 'new')": "local",

@@ -145,7 +145,7 @@ def test_a_port_that_is_taken(place: Path) -> None:
     """The port is named, with what to do."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        ended = typed("view", place / "runs", "--port", port, "--no-open")
+        ended = typed("label", place / "runs" / "a", "--port", port, "--no-open")
     assert (ended.code, ended.out) == (2, "")
     assert f"--port {port} is taken. Give another, or leave it out for a free one." in ended.err
 

@@ -15,8 +15,6 @@ from maskbench.errors import ScenarioError, UsageError
 from maskbench.interop.export import Form, write
 from maskbench.interop.imported_rows import ImportedReply
 from maskbench.interop.importing import import_run
-from maskbench.pages.board_page import tables
-from maskbench.pages.server.shelf import Shelf
 from maskbench.presentation.sections.provenance import where_from
 from maskbench.results.comparison import compare
 from maskbench.results.scored import score
@@ -63,7 +61,7 @@ def test_what_the_source_tells_is_counted(tmp_path: Path) -> None:
 def test_the_last_line_says_what_there_is_to_see(tmp_path: Path, absent: tuple[str, ...], what: str) -> None:
     """A source without texts has no replies to show."""
     brought = imported(tmp_path / "run", (KNOWN, replies()), source=replace(SOURCE, absent=absent))
-    assert told(brought)[-1] == f"To see the {what}: maskbench view {tmp_path / 'run'}"
+    assert told(brought)[-1] == f"To see the {what}: maskbench report {tmp_path / 'run'}"
 
 
 def test_nobody_retried_an_import(tmp_path: Path) -> None:
@@ -180,14 +178,10 @@ def test_a_server_of_ones_own_names_its_variable() -> None:
 
 
 def test_an_imported_run_is_marked_where_runs_stand_together(tmp_path: Path) -> None:
-    """The leaderboard of the terminal and of the page say under the name that the run was imported."""
+    """The leaderboard says under the name that the run was imported."""
     imported(tmp_path / "runs" / "theirs", (KNOWN, replies()))
     told = typed("leaderboard", str(tmp_path / "runs")).out
     assert "imported" in [" ".join(line.split()[:1]) for line in told.splitlines()]
-    shelf = Shelf(tmp_path / "runs")
-    shelf.start()
-    (table,) = tables(shelf.show(patience=20))
-    assert [line.mark for line in (*table.ranked, *table.apart)] == ["imported"]
 
 
 def test_many_files_are_counted_where_space_is_short(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_every_command_scores_a_scenario_once(counted: dict[str, Passes]) -> Non
 def test_samples_are_read_once_and_for_the_explorer_again(counted: dict[str, Passes]) -> None:
     """Texts are not kept: the explorer of a page reads them from the store that is still open."""
     twice = {name for name, row in counted.items() if row.samples != 1}
-    assert twice == {"report A", "report A B", "page of `view`"}
+    assert twice == {"report A", "report A B"}
     assert all(counted[name].samples == 2 for name in twice)
 
 

@@ -39,7 +39,7 @@ INTERVENE = Family(
 _PANELS = {
     "Measure": (run.run, sweep.sweep, importing_cli.import_, doctor.doctor),
     "Read results": (
-        *(reports.report, reports.view, results.score, results.export),
+        *(reports.report, results.score, results.export),
         *(compare.compare, boards.check, boards.leaderboard),
     ),
     "The judge": (exam.exam, judge.judge, label.label),

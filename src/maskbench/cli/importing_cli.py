@@ -113,7 +113,7 @@ def told(brought: Imported) -> list[str]:
         lines.append(f"To have the replies judged: {command('judge', brought.path, '--judge', 'openai/gpt-4o')}")
     if brought.verdicts:
         what = "figures" if "texts" in source.absent else "replies"
-        lines.append(f"To see the {what}: {command('view', brought.path)}")
+        lines.append(f"To see the {what}: {command('report', brought.path)}")
     return lines
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
-from maskbench.cli.console import command, print_data, say
+from maskbench.cli.console import command, print_data, put, say
 from maskbench.cli.options import Opens, Run, flag, option
 from maskbench.errors import UsageError
 from maskbench.method.rules import RULES, named
@@ -301,7 +301,6 @@ def _serve(
     port: int,
     opens: bool | None,
 ) -> None:
-    from maskbench.cli.reports import announce, has_display
     from maskbench.pages.server.label_page import Labelling, failed
     from maskbench.pages.server.serving import LocalServer, serve
 
@@ -345,3 +344,18 @@ def _show_construct(run: Path, names: str, verdicts: str | None, shown: Shown) -
 
     data = construct_people(run, asked_for(names), verdicts, named(shown.rules) if shown.rules else None)
     print_data(data, construct_people_blocks(data), json=shown.json)
+
+
+def announce(link: str) -> None:
+    """Print the link of a server, and how to go about with it."""
+    put(link)
+    say(
+        "Open this link in a browser on this machine; it holds a token, so keep it to yourself. Ctrl-C ends the server."
+    )
+
+
+def has_display(environ: Mapping[str, str], platform: str) -> bool:
+    """Whether a browser that is opened here could be seen."""
+    if platform == "darwin":
+        return "SSH_CONNECTION" not in environ
+    return bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))

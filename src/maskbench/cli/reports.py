@@ -1,16 +1,12 @@
-"""The commands `report` and `view`: parse, call, print."""
+"""The command `report`: parses, calls, prints."""
 
 from __future__ import annotations
 
-import os
-import sys
-import threading
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from maskbench.cli.console import put, say
-from maskbench.cli.options import As, ComputeFile, OneRuleSet, Opens, Public, RulesOfAll, flag, option
+from maskbench.cli.console import say
+from maskbench.cli.options import As, ComputeFile, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 
 
@@ -82,59 +78,3 @@ def report(
     say(f"The report is in {place}{by}{replaced}. To look at it, open this in a browser:\n  {place.resolve().as_uri()}")
     if figures is not None:
         say(f"Every chart is in {figures}, as SVG, PDF and PNG in two widths, with its values as CSV.")
-
-
-def view(
-    folder: Annotated[Path, option("DIR", "Give a folder with runs in it.")] = Path("runs"),
-    /,
-    *,
-    port: Annotated[
-        int, option("N", "The server listens on this port of 127.0.0.1.", limits=(0, 65535), default="a free one")
-    ] = 0,
-    opens: Opens = None,
-    rules: OneRuleSet = "reference",
-    public: Public = None,
-    include_text: Annotated[
-        bool,
-        flag(
-            "The pages show scenarios and replies of every set, not only of those whose licence allows it. A page that "
-            "is saved and passed on can end in training data, and then the set measures nothing any more."
-        ),
-    ] = False,
-) -> None:
-    """Look at a folder of runs in a browser: leaderboard, reports, comparisons, dose curves, runs under way.
-
-    The server answers on 127.0.0.1 alone, to whoever has the link that it prints, until you press Ctrl-C.
-    """
-    if not folder.is_dir():
-        raise UsageError(f"{folder} is no folder. Give one with runs in it: maskbench view runs/.")
-    from maskbench.pages.report_file import extra_for
-
-    with extra_for("view"):
-        from maskbench.pages.server.serving import LocalServer, serve
-        from maskbench.pages.server.shelf import Shelf
-        from maskbench.pages.server.view import View, failed
-
-        pages = View(Shelf(folder, rules, public or ()), include_text=include_text)
-        server = LocalServer(pages.routes, port, failed=failed)
-    serve(server, announce, opens=has_display(os.environ, sys.platform) if opens is None else opens)
-    say("Stopped.")
-    if threading.active_count() > 1:  # a page is still being made: its native code would abort the interpreter's end
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
-
-
-def announce(link: str) -> None:
-    """Print the link of a server, and how to go about with it."""
-    put(link)
-    say(
-        "Open this link in a browser on this machine; it holds a token, so keep it to yourself. Ctrl-C ends the server."
-    )
-
-
-def has_display(environ: Mapping[str, str], platform: str) -> bool:
-    """Whether a browser that is opened here could be seen."""
-    if platform == "darwin":
-        return "SSH_CONNECTION" not in environ
-    return bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
