@@ -16,7 +16,6 @@ import orjson
 from maskbench.interop.exam_card import ExamCard
 from maskbench.interop.imported import ImportData
 from maskbench.interop.transcripts import Transcript
-from maskbench.interventions.dose.record import DoseCurve
 from maskbench.judges.people.against_judge import AgreementData
 from maskbench.models.chat.contact import Contact
 from maskbench.presentation.sections.construct_exam import ConstructExamData
@@ -52,7 +51,6 @@ TYPES: dict[str, type] = {
     "construct-exam": ConstructExamData,
     "agreement": AgreementData,
     "construct-people": ConstructPeople,
-    "dose": DoseCurve,
     "sweep": SweepRecord,
     "sweep-plan": SweepForecast,
 }

@@ -39,14 +39,13 @@ from shelf_server import dice, serve
 ROOT = Path(__file__).parents[1]
 HALVES = ("whole", "killed")
 STARTER = "--scenarios starter --sample 24 --judge openai/judge --connections 8"
-SMALL = "--strengths=-0.5:0.5:0.5 --random 1 --sample 12 --statements 1 --dev-statements 1 --control-statements 1"
 SERVER = (
     f'{sys.executable} {ROOT}/tests/own_chat_server.py --port {{port}} --models served --says "I say 0123456789ab."'
 )
 
 # Words that a version may print in place of others: (pattern, what stands for both).
 ALLOWED: Sequence[tuple[str, str]] = (
-    (r"maskbench intervene (steer|lorra|dose)", r"maskbench \1"),
+    (r"maskbench intervene (steer|lorra)", r"maskbench \1"),
     (r"(?s)No price list has .{1,100}: give .*?(prices\.toml|in\s+the\s+file\s+of\s+a\s+run)\.", "No price."),
     (r'\n *"(common_noise|until|claim|baseline)": [^\n]*', ""),  # settings that are gone
 )
@@ -61,7 +60,6 @@ NAMES: Sequence[tuple[str, str, str]] = (
     (r"compare (\S+ \S+) --why", r"explain \1", "explain"),
     (r"score (\S+) --as (\S+) --why (\S+)", r"explain \1 --as \2 --as \3", "explain"),
     (r"(run .*)--like paper", r"\1--judge-sampling published", "explain"),
-    (r"intervene (steer|lorra|dose)", r"\1", "dose"),
 )
 # Options of `run` that a version may have in the file of a run alone.
 FIELDS = ("--judge-style", "--judge-beliefs", "--judge-numbers", "--with-reasoning")
@@ -96,7 +94,6 @@ exam        exam openai/judge --short --out exam
 exam-each   exam openai/judge --short --judge-beliefs together --out exam-each
 exam-asked  exam openai/judge --construct harm --out exam-asked
 sweep       sweep sweep.toml --out swept
-doses       intervene dose openai/subject --prompts honest,placebo {STARTER} --statements 2 --out doses
 imported    import published --out imported --subject subject --judge openai/judge
 judged      judge imported --judge openai/judge-two
 inspected   import {ROOT}/tests_outside/inspect/port_0_26_0.eval --out inspected
@@ -108,11 +105,10 @@ scripted    run scripted/script.json --scenarios own --judge openai/judge --out 
 served      run vllm/served --scenarios own --judge openai/judge --serve '{SERVER}' --out served
 pinocchio   run pinocchio --sample 12 --out pinocchio
 steer       intervene steer pinocchio --contrast pairs.jsonl --out vectors
-doses-local intervene dose hf/pinocchio --steer vectors {SMALL} --out doses-local
 """
 # What is not killed: what asks nobody here, and what would take long.
 LOCAL = ("imported", "inspected", "brought", "sim", "sim-two", "scripted", "served", "pinocchio")
-ONCE = ("steer", "doses-local")  # in the whole half alone
+ONCE = ("steer",)  # in the whole half alone
 BEFORE = {"imported": "export whole --format published --out published"}  # what a command needs, made first
 
 EVERY = """
@@ -156,7 +152,6 @@ compare-as  compare whole other --as all
 styles      compare whole verdict together numbers
 questions   compare construct controls
 moved       compare whole honest --json
-local-page  report doses-local --out page.html
 inferior    compare sim sim-two --non-inferiority 0.05
 why         compare whole other --why
 why-json    compare whole other --why --json
@@ -180,7 +175,6 @@ agreement   label other --show
 agree-json  label other --show --json
 agree-asked label construct --show --construct all
 pages       report whole verdict honest --out page.html
-doses-page  report doses --out page.html
 figures     published
 as-paper    published --as paper
 beside-ours published --as anthropic-2026-09 whole
@@ -348,16 +342,12 @@ class Maker:
             for name, line in _lines(EVERY + (MORE if run in RICH and self.half == "whole" else "")):
                 self.one(f"{run} {name}", line.format(run))
         for name, line in _lines(BESIDE):
-            if "doses-local" in line and self.half != "whole":
-                continue
             self.one(name, line.replace("{starter}", STARTER))
 
     def ids(self) -> None:
         """The protocols and hashes of all runs, which a version keeps while it asks and judges the same."""
         lines = []
         for path in sorted(self.work.rglob("run.json")):
-            if ONCE[1] in path.parts:
-                continue
             run = json.loads(path.read_text("utf-8"))
             known = (run["protocol"], run["prompts"]["hash"][:12])
             lines.append(f"{path.parent.relative_to(self.work)}: {' '.join(known)}")

@@ -19,14 +19,14 @@ settings.load_profile("patient")
 # Files that take five seconds or more on one core (browsers, processes, torch, simulations), the slowest first: run by
 # themselves at the end they would leave the other cores with nothing to do.
 _SLOW = (
-    "table hf dose_local label_browser report_browser read_once report_people resume leaderboard "
+    "table hf label_browser report_browser read_once report_people resume leaderboard "
     "walk judge_again cli exam verdict_sets report_page sim measurement pinocchio streams lorra label_server "
     "against_judge spread_over_seeds construct_planted construct_labels label_construct_browser "
     "tampered checkpoints comparison second_look explorer gate serving comparison_of_looks "
-    "directions scaling controls judge_style corpus all_pairs python_door forecast dose calibration published_set "
-    "disk contrast judges_agree lorra_texts pairings dose_cli benchmarks organism schemas recipes "
+    "directions scaling controls judge_style corpus all_pairs python_door forecast calibration published_set "
+    "disk contrast judges_agree lorra_texts pairings benchmarks organism schemas recipes "
     "batches_killed batches_nasty batches "
-    "decomposition own_archetypes howtos meter pacing estimate dose_forecast "
+    "decomposition own_archetypes howtos meter pacing estimate "
     "lent_servers generated_logs sweeping sweep_stopped sweep_file limits_and_plans published_thousand completion"
 )
 SLOW = [f"test_{name}.py" for name in _SLOW.split()]

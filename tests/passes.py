@@ -150,12 +150,10 @@ def _called(name: str, folder: Path, call: Callable[[], object]) -> Passes:
 def _calls(first: Path, other: Path) -> list[tuple[str, Callable[[], object]]]:
     """Readers without a command of their own."""
     import maskbench
-    from maskbench.interventions.dose.curve import curve
 
     return [
         ("`maskbench.load`", lambda: maskbench.load(first)),
         ("`maskbench.score`", lambda: maskbench.score(first)),
-        ("result of `dose`", lambda: curve(first, [other], "reference")),
     ]
 
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from aiohttp import web
 
@@ -22,13 +21,11 @@ from maskbench import Settings, import_run, load, measure
 from maskbench.errors import UsageError
 from maskbench.interop.export import write
 from maskbench.interop.textless_run import write_without_texts
-from maskbench.interventions.dose.dose_folder import cells as written_again
 from maskbench.method.forms import load_prompts
 from maskbench.method.tool_calls import uses_tools
 from maskbench.runs.forecast import plan
 from maskbench.scenarios import load as load_set
 from maskbench.scenarios.messages import read_messages
-from maskbench.scenarios.rows import read_row
 from maskbench.settings import protocol_id
 from scenario_rows import Cells, row, write_jsonl
 
@@ -157,12 +154,6 @@ def test_commands_show_them(tmp_path: Path) -> None:
     shown = command("scenarios", "show", place, "log-1", "--prompts", env={}).out
     assert "[tool call call1aaaa: run]" in shown
     assert "<tool " in shown
-
-
-def test_they_come_back_from_rows_that_are_written_again(tmp_path: Path) -> None:
-    """A scenario written as a row of a file, as halves of a dose's set are, is read as the same scenario."""
-    for scenario in load_set(str(a_set(tmp_path))):
-        assert read_row(orjson.loads(orjson.dumps(written_again(scenario))), "file", 1) == scenario
 
 
 def test_exports_have_them(tmp_path: Path) -> None:

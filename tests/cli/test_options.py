@@ -20,9 +20,9 @@ from maskbench.settings import PLACES, Settings
 
 # Settings that no option sets: the argument of `maskbench run`, and what is looked up or computed from others.
 FILLED_IN = {"subject", "system_prompt_text", "adapter_hash", "steer_hash", "imported"}
-LONG = ("run", "intervene dose", "exam", "judge", "intervene lorra")
+LONG = ("run", "exam", "judge", "intervene lorra")
 COMMANDS = [name for name in app() if not name.startswith("-") and name not in ("scenarios", "intervene")]
-COMMANDS += ["intervene steer", "intervene lorra", "intervene dose"]
+COMMANDS += ["intervene steer", "intervene lorra"]
 PLAIN = Settings.of("", "", "")
 
 
@@ -180,7 +180,7 @@ def test_an_option_that_is_given_twice_is_refused() -> None:
 def test_every_file_that_is_written_is_named_by_out() -> None:
     """No command calls it otherwise."""
     assert {name for name in COMMANDS if "--out" in options(name)} == {
-        *("run", "sweep", "import", "exam", "intervene dose", "intervene steer", "intervene lorra"),
+        *("run", "sweep", "import", "exam", "intervene steer", "intervene lorra"),
         *("report", "export", "leaderboard", "published", "label"),
     }
 

@@ -364,7 +364,6 @@ def test_the_command_writes_vectors_and_says_how_to_use_them(
     assert re.search(r"^0 +[\d.]+ of 3 +\d+–\d+ % +[01]\.\d{3} ", out, re.MULTILINE)
     assert [line.split()[0] for line in out.splitlines()[-LAYERS:]] == [str(layer) for layer in range(LAYERS)]
     assert f"maskbench run hf/{model} --steer v.safetensors --layers 2 --strength 4" in err
-    assert f"maskbench intervene dose hf/{model} --steer v.safetensors --layers 2 --strengths=-4:4:1" in err
     assert len(vectors.about["created"]) == len("2026-01-01")
     assert vectors.about["contrast"]["hash"] == open_contrast(str(tmp_path / "mine.jsonl")).content_hash
 

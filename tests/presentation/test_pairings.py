@@ -4,8 +4,6 @@ import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,7 +18,7 @@ from maskbench.presentation.format import percent, stacked, times
 from maskbench.presentation.notebook import ShownComparison
 from maskbench.presentation.pairings import both, finding
 from maskbench.presentation.runs_shown import runs as read
-from maskbench.presentation.sections import calibration, doses, gate
+from maskbench.presentation.sections import calibration, gate
 from maskbench.presentation.sections.comparison import comparison, transitions
 from maskbench.presentation.sections.comparison_as_text import in_brief, in_full, shortly
 from maskbench.presentation.sections.failures import failed
@@ -165,23 +163,6 @@ def test_checkpoints_have_a_line_each(pair: tuple[Path, Path]) -> None:
     told = text(list(checkpoints(pair, "reference")), 100)
     for name, side in (("a", "first"), ("b", "other")):
         assert re.search(rf"^{name} +{percent(getattr(data, side))}", told, re.M)
-
-
-@pytest.mark.parametrize(
-    ("kind", "row", "expected"),
-    [
-        ("steer", {"amount": -2.0, "layers": [3, 4]}, "20.0 % at dose 0 and 12.5 % at strength −2 in layers 3, 4"),
-        ("adapter", {"amount": 0.5}, "20.0 % at dose 0 and 12.5 % at adapter times 0.5"),
-        ("prompts", {"amount": None, "name": "prompt_honest"}, "20.0 % at dose 0 and 12.5 % at prompt honest"),
-    ],
-)
-def test_a_dose_is_named_beside_its_figure(kind: str, row: dict[str, Any], expected: str) -> None:
-    """The figure of dose 0 and that of the other dose each say which they are."""
-    lie = Difference(first=0.2, other=0.125, difference=-0.075, ci95=(-0.1, -0.05), n=9)
-    dose: Any = SimpleNamespace(**row, rates={"p_lie": lie})
-    curve: Any = SimpleNamespace(plan=SimpleNamespace(kind=kind))
-    told = doses.change(curve, dose)
-    assert told == f"P(lie) is {expected}, −7.5 points (−10.0 to −5.0)"
 
 
 def files() -> Iterator[Path]:

@@ -8,16 +8,12 @@ from pathlib import Path
 import pytest
 from test_labels import by_judge, give, sampled
 
-from maskbench.interventions.dose.arms import measure_doses
-from maskbench.interventions.dose.record import Plan
-from maskbench.pages import dose_page
 from maskbench.pages.page import render
 from maskbench.presentation.blocks import Block, Facts, Heading, Only, Section, Sentence, Table, Warn, seen, text_of
 from maskbench.presentation.runs_shown import runs as read
-from maskbench.presentation.sections import doses, people
+from maskbench.presentation.sections import people
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.watching import Unwatched
-from measured_runs import run, settings
+from measured_runs import run
 
 
 def said(blocks: Sequence[Block | Section]) -> Iterator[str]:
@@ -63,13 +59,3 @@ def test_people(looked_at: Path) -> None:
         blocks = list(people.of_runs(runs, lambda _: True))
     assert len(blocks) > 6
     assert missing(blocks, render([looked_at]).html) == []
-
-
-def test_doses(tmp_path: Path) -> None:
-    """A dose curve's sections, its finding and its words stand on its page."""
-    base = settings("sim", limit=12)
-    plan = Plan(kind="prompts", base=base, doses=("honest", "placebo"), dev_statements=1)
-    data = measure_doses(plan, tmp_path, {}, lambda title, folder: Unwatched())
-    blocks = list(doses.blocks(data))
-    assert len([block for block in blocks if isinstance(block, Section)]) == 5
-    assert missing(blocks, dose_page.render(tmp_path).html) == []

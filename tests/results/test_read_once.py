@@ -46,7 +46,7 @@ def test_every_command_opens_a_run_once(counted: dict[str, Passes]) -> None:
 
 
 def test_every_command_scores_a_scenario_once(counted: dict[str, Passes]) -> None:
-    """No command scores a scenario a second time, and a dose needs no other scoring for the beliefs of dose 0."""
+    """No command scores a scenario a second time."""
     assert {name: row.scorings for name, row in counted.items() if row.scorings != 1} == {}
 
 

@@ -15,8 +15,6 @@ from test_labels import by_judge, give, sampled
 
 import schemas
 from maskbench.cli import main
-from maskbench.interventions.dose.arms import measure_doses
-from maskbench.interventions.dose.record import DoseCurve, Plan, dose_from, plain_dose
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.against_judge import AgreementData
 from maskbench.judges.second_look import Look
@@ -26,13 +24,12 @@ from maskbench.results.gate import CheckData
 from maskbench.results.leaderboard_data import BoardData
 from maskbench.results.outcome_rows import OutcomeRow
 from maskbench.results.summary import Summary
-from maskbench.runs.fitting import Misfit, Unknown, fitted
+from maskbench.runs.fitting import Unknown, fitted
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.record import Record, record_from
-from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings
 from maskbench.types import BinaryVerdict
-from measured_runs import run, settings
+from measured_runs import run
 
 Said = Callable[..., bytes]
 T = TypeVar("T")
@@ -171,17 +168,3 @@ def test_agreement_is_of_its_type(runs: Path, said: Said) -> None:
     plain = orjson.loads(said("label", runs / "plain", "--show", "--json"))
     assert held(plain, AgreementData).sample.differing == 1
     assert plain["disagreements"] == []  # where raters differ, people have no verdict yet
-
-
-def test_a_dose_curve_is_of_its_type(tmp_path: Path) -> None:
-    """dose.json holds the fields of DoseRecord and no other, once it is complete."""
-    plan = Plan(kind="prompts", base=settings("sim", limit=12), doses=("honest", "placebo"), dev_statements=1)
-    curve = measure_doses(plan, tmp_path / "dose", {}, lambda title, folder: Unwatched())
-    plain = orjson.loads((tmp_path / "dose" / "dose.json").read_bytes())
-    assert plain == plain_dose(curve)
-    validator("dose").validate(plain)
-    assert dose_from(plain) == curve
-    with pytest.raises(Misfit, match=r"there is no verdict\.word"):
-        fitted(plain | {"verdict": {"reasons": []}}, DoseCurve)
-    with pytest.raises(Misfit, match="there is no split"):
-        fitted({name: part for name, part in plain.items() if name != "split"}, DoseCurve)

@@ -21,8 +21,6 @@ from flows import Told, in_file
 from maskbench import load
 from maskbench.cli.statement_questions import _settings as of_questions
 from maskbench.errors import ModelError, UsageError
-from maskbench.interventions.dose.arms import measure_doses
-from maskbench.interventions.dose.record import Plan
 from maskbench.judges.construct_judging import ask_construct
 from maskbench.judges.judge_again import judge
 from maskbench.measurement import measure
@@ -31,7 +29,6 @@ from maskbench.models.serve.serve_command import commands
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.lent_servers import kept
 from maskbench.runs.stored_programs import to_ask_by
-from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings
 from maskbench.sweeps.sweeping import sweep
 from patience import PATIENCE
@@ -224,14 +221,6 @@ def test_a_sweep_has_one_server_for_runs_of_one_command(tmp_path: Path, scripted
     assert {row["text"] for row in replies(tmp_path / "all" / "two")} == {"I am two."}
     assert not any(is_running(int((tmp_path / name).read_text().split()[0])) for name in ("a", "b"))
     assert (tmp_path / "all" / "serve.log").read_text().count("starting") == 2
-
-
-def test_doses_share_one_server(tmp_path: Path, scripted: str) -> None:
-    """Every dose of a prompt is asked at the server that the first one started."""
-    base = settings(scripted, command()).having(limit=None, archetypes=("provided_facts",), sample=8)
-    plan = Plan(kind="prompts", base=base, doses=("honest",), dev="0.5", dev_statements=1)
-    measure_doses(plan, tmp_path / "doses", {}, lambda _title, folder: Unwatched())
-    assert (tmp_path / "doses" / "serve.log").read_text().count("starting") == 1
 
 
 def test_a_server_that_cannot_start_shows_its_last_lines(tmp_path: Path, scripted: str) -> None:

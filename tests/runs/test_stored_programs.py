@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_dose import begun, plan
 
 import maskbench
 from flows import scenario, typed
@@ -17,7 +16,6 @@ from imports import SOURCE, imported
 from maskbench.cli import app
 from maskbench.errors import UsageError
 from maskbench.interop.imported_rows import ImportedReply
-from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.judges.judge_again import judge
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.stored_programs import to_ask_by, typed_again
@@ -57,13 +55,6 @@ def a_sweep(place: Path) -> Path:
     return next(path.parent for path in place.rglob("run.json"))
 
 
-def a_dose(place: Path) -> Path:
-    """A dose curve of which nothing is measured yet."""
-    place.mkdir()
-    DoseFolder(place).begin(begun(plan()))
-    return place
-
-
 # Every command that can ask by a folder that is there, with how that folder is made.
 ASKS: dict[str, Sequence[tuple[Callable[[Path], Path], str]]] = {
     "run": (
@@ -78,11 +69,10 @@ ASKS: dict[str, Sequence[tuple[Callable[[Path], Path], str]]] = {
         (a_whole_run, f"judge AT --second {OTHER} --second-share 1"),
     ),
     "sweep": ((a_sweep, "sweep BESIDE/sweep.toml --out AT"),),
-    "intervene": ((a_dose, "intervene dose --out AT"),),
 }
 # And those that ask nobody, or by what is typed alone.
 NEVER = {
-    *("import", "report", "view", "score", "export", "compare", "check", "leaderboard", "label"),
+    *("import", "intervene", "report", "score", "export", "compare", "check", "leaderboard", "label"),
     *("published", "scenarios", "doctor", "exam"),
 }
 LINES = [each for lines in ASKS.values() for each in lines]
@@ -104,12 +94,11 @@ def hostile(field: str, place: Path, mark: Path) -> dict[str, Any]:
 
 def plant(folder: Path, options: dict[str, Any]) -> None:
     """Write options into what a folder holds of settings, as somebody can who hands it over."""
-    file = next(path for path in (folder / "run.json", folder / "dose.json") if path.exists())
+    file = folder / "run.json"
     record = json.loads(file.read_text())
-    stored = record["settings"] if "settings" in record else record["plan"]["base"]
     for name, value in options.items():
         of, field = PLACES[name]
-        stored[of][field] = value
+        record["settings"][of][field] = value
     file.write_text(json.dumps(record))
 
 

@@ -378,20 +378,6 @@ def test_a_set_hash_takes_the_definition_in(tmp_path: Path) -> None:
     assert hashes[0] != hashes[1]
 
 
-def test_scenarios_of_a_dose_bring_it_along(tmp_path: Path) -> None:
-    """The scenario files that a dose curve writes have the definitions beside them, each part's and those before it."""
-    from maskbench.interventions.dose.dose_folder import DoseFolder
-
-    first = load(str(own_set(tmp_path / "first")))
-    (tmp_path / "second").mkdir()
-    (tmp_path / "second" / FILE).write_text(toml("tall_tale", judge=JUDGE + '- \x7f "Ä" \\n'), encoding="utf-8")
-    write_csv(tmp_path / "second" / "tall_tale.csv", talks(2, "tall_tale"))
-    second = load(str(tmp_path / "second"))
-    folder = DoseFolder(tmp_path / "dose")
-    paths = [folder.scenarios(name, rows) for name, rows in (("train", first), ("test", second))]
-    assert [load(str(path)) for path in paths] == [first, second]
-
-
 def test_the_documented_file_is_one(tmp_path: Path) -> None:
     """The definition in docs/scenarios.md can be used as it stands there."""
     page = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")

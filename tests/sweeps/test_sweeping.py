@@ -8,7 +8,10 @@ import pytest
 
 from chat_server import Answer, Body, ChatServer, Rule
 from flows import serving, six_files
+from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder
+from maskbench.settings import Settings
+from maskbench.sweeps.sweep_plan import check_names
 from swept_runs import asked, asked_of, judging, states, swept, twice, written
 
 
@@ -58,6 +61,15 @@ def test_everything_again_asks_nothing(tmp_path: Path, rows: Path) -> None:
     assert (out / "plain" / "summary.json").is_file()
     assert (out / "leaderboard.json").is_file()
     assert "<h1>out</h1>" in (out / "leaderboard.html").read_text("utf-8")
+
+
+def test_files_of_weights_are_told_apart() -> None:
+    """Runs by two files of directions are two runs before either is read; two by the same file are the same."""
+    plain = Settings.of("hf/pinocchio", "rules/sandbox", "sandbox")
+    by = {name: plain.having(steer=f"{name}.safetensors", strength=4.0) for name in ("found", "random")}
+    check_names(by)
+    with pytest.raises(UsageError, match="found and again ask the very same"):
+        check_names(by | {"again": by["found"]})
 
 
 def test_a_run_that_asks_something_else_now_is_named(tmp_path: Path, rows: Path) -> None:

@@ -1,4 +1,4 @@
-"""The commands on a cluster: adapters of a transformers model beside each other, a judge, a dose curve."""
+"""The commands on a cluster: adapters of a transformers model beside each other, a judge."""
 
 from __future__ import annotations
 
@@ -51,28 +51,3 @@ def test_an_exam_is_sat_on_the_cluster(cluster: Any, tmp_path: Path) -> None:
     assert "NOT MEASURABLE" in ended.out
     models = ExamFolder(tmp_path / "exam").record()["models"]
     assert sum(did["replies"] for did in models["binary"]["cluster"].values()) > 0
-
-
-def test_a_dose_curve_is_the_same(cluster: Any, tmp_path: Path) -> None:
-    """A curve of one prompt is what it is in one process, and all of its runs were computed on the cluster."""
-    line = [
-        "intervene",
-        "dose",
-        "pinocchio",
-        "--prompts",
-        "honest",
-        "--limit",
-        12,
-        "--statements",
-        1,
-        "--dev-statements",
-        1,
-    ]
-    command(*line, "--out", tmp_path / "alone", env={})
-    command(*line, "--cluster", cluster.address, "--out", tmp_path / "curve", env={})
-    texts = {name: (tmp_path / name / "dose.json").read_text() for name in ("alone", "curve")}
-    curves = [json.loads(text.replace(str(tmp_path / name), "")) for name, text in texts.items()]
-    assert curves[0] == curves[1]
-    runs = [RunFolder(path.parent).record() for path in (tmp_path / "curve").rglob("run.json")]
-    assert runs
-    assert all(run["models"]["subject"]["cluster"] for run in runs)

@@ -263,7 +263,7 @@ def texts(out: Path) -> dict[bytes, str]:
 
 
 def test_steering_moves_the_model(here: str, judge: str, tmp_path: Path) -> None:
-    """`steer` finds vectors of every layer, and a dose of them changes what the model says."""
+    """`steer` finds vectors of every layer, and steering by them changes what the model says."""
     model = here.removeprefix("hf/")
     said = maskbench(
         "intervene", "steer", model, "--out", str(tmp_path / "v.safetensors"), "--device", "cpu", cwd=tmp_path
@@ -274,22 +274,6 @@ def test_steering_moves_the_model(here: str, judge: str, tmp_path: Path) -> None
     steered = measured(tmp_path / "steered", Server(here, {}, Path()), judge, limit=2, connections=4, **steering)
     assert column(plain, "text") != column(steered, "text")
     assert column(plain, "input_tokens") == column(steered, "input_tokens")
-
-    words = [
-        "intervene",
-        "dose",
-        here,
-        "--steer",
-        str(tmp_path / "v.safetensors"),
-        "--layers",
-        "12-14",
-        "--strengths=0,2",
-    ]
-    words += ["--judge", judge, "--scenarios", "starter", "--archetype", "provided_facts", "--limit", "4"]
-    words += ["--beliefs", "1", "--statements", "1", "--dev-statements", "1", "--control-statements", "1"]
-    words += ["--random", "1", "--max-tokens", "8", "--temperature", "0", "--reasoning-tokens", "0"]
-    maskbench(*words, "--device", "cpu", "--out", str(tmp_path / "doses"), cwd=tmp_path)
-    assert (tmp_path / "doses" / "dose.json").exists()
 
 
 def test_an_adapter_is_trained_and_worn(here: str, judge: str, tmp_path: Path) -> None:

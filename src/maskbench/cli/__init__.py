@@ -13,7 +13,6 @@ from maskbench.cli import (
     boards,
     compare,
     doctor,
-    dose,
     exam,
     importing_cli,
     judge,
@@ -33,8 +32,8 @@ from maskbench.errors import BudgetReached, Interrupted, MaskbenchError, ServerD
 
 INTERVENE = Family(
     "intervene",
-    "Make a model more honest by steering or an adapter, and measure any intervention in doses.",
-    (steer.steer, lorra.lorra, dose.dose),
+    "Make a model more honest by steering or an adapter.",
+    (steer.steer, lorra.lorra),
 )
 _PANELS = {
     "Measure": (run.run, sweep.sweep, importing_cli.import_, doctor.doctor),

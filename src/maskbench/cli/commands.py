@@ -56,8 +56,8 @@ _ELSEWHERE: Mapping[str, str] = {
     **dict.fromkeys(("-q", "--silent"), "To print nothing on stderr but errors, `maskbench run --quiet`."),
 }
 _FIELD = "is a field of the file of `maskbench run FILE.toml`"
-_PRICED = ("run", "judge", "exam", "dose")
-_INTERVENTIONS = ("steer", "lorra", "dose")
+_PRICED = ("run", "judge", "exam")
+_INTERVENTIONS = ("steer", "lorra")
 _FORMS = ("text", "markdown", "latex", "csv", "json", "jsonl", "parquet")  # of what is printed
 _PICTURES = ("pdf", "svg", "png", "format")  # what a page is asked for by those who want its charts
 _CHARTS = "Charts go into a folder, as PDF, SVG and PNG: --figures DIR."
@@ -264,10 +264,12 @@ def told_of_fields(typed: Sequence[str], text: str) -> str:
 
 def _no_command(word: str, chain: Sequence[str]) -> str:
     """What a word may be that stands where a command is to stand."""
+    if gone := GONE.get((chain[-1] if chain else "", word)):
+        return gone
     if not chain and word in _INTERVENTIONS:
         return f"It is {command('intervene', word)}."
     if "intervene" in chain:
-        return "Give steer, lorra or dose, and then the model."
+        return "Give steer or lorra, and then the model."
     if chain:
         return f"If {word} is a scenario set: {command('scenarios', 'validate', word)}."
     if word.startswith("-"):

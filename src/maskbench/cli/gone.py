@@ -1,4 +1,4 @@
-"""Options that went, each with what a user types instead: for this release alone."""
+"""Options and commands that went, each with what a user types instead: for this release alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,20 @@ _RETEST = (
     "How many scenarios change with nothing changed, two runs of one model with a --seed each show: "
     "`maskbench compare A A2`."
 )
-GONE: Mapping[tuple[str, str], str] = {  # by command and option
+_PLAN = (
+    "`maskbench run MODEL --scenarios SET --dry-run` says how far the interval of P(lie) reaches, and which drop a pair "
+    "of such runs shows."
+)
+_VIEW = "`maskbench leaderboard DIR` prints the tables of a folder of runs, and `maskbench report A B` makes a page of them."
+_DOSES = (
+    "Each strength is a run: `maskbench run MODEL --steer FILE --strength N`, or all of them in the file of `maskbench "
+    "sweep`, and then `maskbench compare A B` (docs/interventions.md)."
+)
+GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a command stands behind and its name
+    ("", "plan"): _PLAN,
+    ("", "view"): _VIEW,
+    ("", "dose"): _DOSES,
+    ("intervene", "dose"): _DOSES,
     **dict.fromkeys((("run", "--beliefs-from"), ("sweep", "--share-beliefs")), _BELIEFS),
     **dict.fromkeys((("run", "--estimate"), ("run", "--whole-part")), _ESTIMATE),
     **dict.fromkeys((("judge", "--audit"), ("judge", "--sample"), ("judge", "--seed")), _AUDITS),

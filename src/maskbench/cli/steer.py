@@ -63,8 +63,7 @@ def steer(
     """Learn a direction towards honesty for each layer, and write them to a file that `maskbench run --steer` takes.
 
     Every fourth pair is held out; how often its honest side lies further along a direction than its partner says
-    whether the direction tells the two apart. Whether steering by it works, only a run or `maskbench intervene dose`
-    can say.
+    whether the direction tells the two apart. Whether steering by it works, only runs at several strengths can say.
     """
     from maskbench.interventions.steering.contrast import open_contrast
     from maskbench.interventions.steering.directions import learn
@@ -158,5 +157,4 @@ def _propose(name: str, out: Path, layers: int, adapter: Path | None) -> None:
     worn = ["--adapter", str(adapter)] if adapter else []
     steering = ["--steer", str(out), "--layers", str(2 * (layers - 1) // 3)]
     run = command("run", f"hf/{name}", *worn, *steering, "--strength", STRENGTH)
-    dose = command("intervene", "dose", f"hf/{name}", *worn, *steering, "--strengths=-4:4:1", "--out", "doses")
-    say(f"\nWrote {out}. To use it:\n  {run}\nTo choose layers and strength:\n  {dose}")
+    say(f"\nWrote {out}. To use it:\n  {run}\nTo choose layers and strength, measure several (docs/interventions.md).")

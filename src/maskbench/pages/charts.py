@@ -167,7 +167,7 @@ def _point(sheet: Sheet, x: Scale, row: Row, y: float) -> None:
 
 
 def curve(chart: Curve, variant: Variant) -> Sheet:
-    """Shares over k or over a dose, a line each, with intervals and bounds; lines stand apart by a few pixels.
+    """Shares over k, a line each, with intervals and bounds; lines stand apart by a few pixels.
 
     Behind them a band, with the points that it is made of left of the marked place.
     """

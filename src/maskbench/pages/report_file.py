@@ -42,17 +42,13 @@ def report(
     whole = place.absolute()  # what is for others is made in another folder
     if charts is not None and charts.suffix.lower() in _PICTURES:
         raise UsageError(f"--figures {figures}: give a folder, as in --figures charts. Every chart goes into it.")
-    if public and (include_text or any((run / "dose.json").is_file() for run in folders)):
+    if public and include_text:
         raise UsageError("--public makes a page of runs without their texts. Leave --include-text out.")
     with extra_for("report"):
-        from maskbench.pages import dose_page
         from maskbench.pages.page import render
 
         if charts is not None:
             import_module("vl_convert")  # which a page itself does without
-    if len(folders) == 1 and (folders[0] / "dose.json").is_file():
-        write_page(whole, dose_page.render(folders[0], charts).parts)
-        return place
     with _for_others(folders) if public else nullcontext(folders) as shown:
         page = render(
             shown,

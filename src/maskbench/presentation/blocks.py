@@ -155,7 +155,7 @@ class Mix:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Shares over k or over a dose, each with its interval, and bounds that failures imply; `end` is its name there."""
+    """Shares over k, each with its interval, and bounds that failures imply; `end` is its name there."""
 
     label: str
     colour: str
@@ -196,7 +196,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Lines over k or over a dose; `marked` is one place of it, `band` and `around` what shares are there by chance."""
+    """Lines over k; `marked` is one place of it, `band` and `around` what shares are there by chance."""
 
     lines: tuple[Line, ...]
     across: str

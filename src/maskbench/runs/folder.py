@@ -440,8 +440,6 @@ def _advice(path: Path) -> str:
     if below := _below(path, _NAMED + 1):
         more = ", and more" if len(below) > _NAMED else ""
         return f" There are runs below it: {', '.join(map(str, below[:_NAMED]))}{more}. Give a run's own folder."
-    if (path / "dose.json").is_file():
-        return f" It holds a dose curve: `{shlex.join(['maskbench', 'report', str(path)])}` shows it."
     if not any(path.iterdir()):
         line = shlex.join(["maskbench", "run", "pinocchio", "--out", str(path)])
         return f" The folder is empty. To measure a model into it, name one, as in `{line}`."

@@ -97,8 +97,11 @@ def arrange(runs: Mapping[str, Settings], out: Path, *, without: Collection[str]
 
 
 def _asks(settings: Settings) -> bytes:
-    """Everything that is asked."""
-    return orjson.dumps(options_of(settings), option=orjson.OPT_SORT_KEYS, default=str)
+    """Everything that is asked; files of weights that are still to be read are told apart by their paths."""
+    subject = settings.subject
+    hashed = ((subject.adapter, subject.adapter_hash), (subject.steer, subject.steer_hash))
+    files = [path for path, known in hashed if known is None]
+    return orjson.dumps([options_of(settings), files], option=orjson.OPT_SORT_KEYS, default=str)
 
 
 def _replies(settings: Settings) -> bytes:

@@ -1,1 +1,0 @@
-"""An intervention in doses: plan, runs, curve, damage, and a conclusion in words."""
