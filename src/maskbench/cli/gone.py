@@ -19,10 +19,13 @@ _RETEST = (
     "`maskbench compare A A2`."
 )
 _PLAN = (
-    "`maskbench run MODEL --scenarios SET --dry-run` says how far the interval of P(lie) reaches, and which drop a pair "
-    "of such runs shows."
+    "`maskbench run MODEL --scenarios SET --dry-run` says how far the interval of P(lie) reaches, and which drop a "
+    "pair of such runs shows."
 )
-_VIEW = "`maskbench leaderboard DIR` prints the tables of a folder of runs, and `maskbench report A B` makes a page of them."
+_VIEW = (
+    "`maskbench leaderboard DIR` prints the tables of a folder of runs, and `maskbench report A B` makes a page of "
+    "these runs."
+)
 _DOSES = (
     "Each strength is a run: `maskbench run MODEL --steer FILE --strength N`, or all of them in the file of `maskbench "
     "sweep`, and then `maskbench compare A B` (docs/interventions.md)."
