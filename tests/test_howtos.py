@@ -10,7 +10,7 @@ import forks
 DOCS = Path(__file__).parents[1] / "docs"
 # In this order: later pages use the runs of earlier ones.
 PAGES = (
-    *("install", "first-figure", "models", "comparing", "gate-in-ci", "scenarios"),
+    *("install", "first-figure", "models", "comparing", "gate-in-ci", "scenarios", "said-and-did"),
     *("coming-from", "publish-a-figure", "leaderboard", "real-runs", "detectors"),
 )
 RUN = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # `bash` blocks need a key or a model

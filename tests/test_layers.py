@@ -31,7 +31,7 @@ ONLY = {
     "markupsafe": ("pages",),
     "inspect_ai": (
         *("models.inspect_adapter", "models.inspect_provider", "interop.inspect_task"),
-        *("interop.inspect_files", "interop.inspect_log", "interop.inspect_own_log", "interop.agent_logs"),
+        *("interop.inspect_files", "interop.inspect_log", "interop.inspect_own_log"),
     ),
     "torch": ("models.hf", "interventions"),
     "transformers": ("models.hf", "interventions"),

@@ -30,11 +30,16 @@ _DOSES = (
     "Each strength is a run: `maskbench run MODEL --steer FILE --strength N`, or all of them in the file of `maskbench "
     "sweep`, and then `maskbench compare A B` (docs/interventions.md)."
 )
+_LOGS = (
+    "A row about a log is written by hand, as the one in docs/said-and-did.md, and checked by `maskbench scenarios "
+    "validate SET`."
+)
 GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a command stands behind and its name
     ("", "plan"): _PLAN,
     ("", "view"): _VIEW,
     ("", "dose"): _DOSES,
     ("intervene", "dose"): _DOSES,
+    ("scenarios", "from-log"): _LOGS,
     **dict.fromkeys((("run", "--beliefs-from"), ("sweep", "--share-beliefs")), _BELIEFS),
     **dict.fromkeys((("run", "--estimate"), ("run", "--whole-part")), _ESTIMATE),
     **dict.fromkeys((("judge", "--audit"), ("judge", "--sample"), ("judge", "--seed")), _AUDITS),

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
-
-import orjson
 
 from maskbench.cli.commands import Family
 from maskbench.cli.console import WRONG, environment, print_blocks, put, say
 from maskbench.cli.options import flag, option, scenario_sets
-from maskbench.errors import ScenarioError, UsageError
+from maskbench.errors import ScenarioError
 from maskbench.plain import plain
-from maskbench.runs.disk import write_whole
 from maskbench.settings import Settings
 from maskbench.types import Archetype
 
@@ -77,41 +73,4 @@ def validate(source: Source, /) -> None:
         put(plain(f"Note: {line}"))
 
 
-def from_log(
-    logs: Annotated[list[Path], option("LOG", "Give a file with an agent's log.", name="LOG")],
-    /,
-    *,
-    out: Annotated[Path, option("DIR", "The scenarios and the reports are written into this folder.")],
-    command: Annotated[
-        str, option("TEXT", "The event is that the last command with this text ended with an error.", default="pytest")
-    ] = "pytest",
-) -> None:
-    """Make scenarios of logs of an agent of your own: did its report say what the log shows?
-
-    LOG is a list of messages as chat completions have them, as JSON, or a log of Inspect of any agent. The truth is the
-    exit code that stands at the end of the command's result; where there is none, you write it into the rows. The
-    report with which a log ends is its own file, which `maskbench import` takes.
-    """
-    from maskbench.interop.agent_logs import rows_of
-
-    if (out / "scenarios.jsonl").exists():
-        raise UsageError(
-            f"{out / 'scenarios.jsonl'} is there already, and may hold truths that you wrote. Give another --out."
-        )
-    found = rows_of(logs, command)
-    out.mkdir(parents=True, exist_ok=True)
-    reports = [each.report for each in found if each.report]
-    for name, lines in (("scenarios.jsonl", [each.row for each in found]), ("reports.jsonl", reports)):
-        write_whole(out / name, b"".join(orjson.dumps(line) + b"\n" for line in lines))
-    several = f"{len(found):,} scenario{'s' if len(found) != 1 else ''}"
-    put(plain(f"{out} has {several} in scenarios.jsonl, and the reports of {len(reports):,} in reports.jsonl."))
-    if blank := sum(not each.row["formatted_ground_truth"] for each in found):
-        put(
-            f"No exit code tells the truth of {blank:,}. Write it: A into formatted_ground_truth and said_and_did into "
-            "archetype where the command failed, B and said_and_did_twin where it did not."
-        )
-
-
-scenarios = Family(
-    "scenarios", "List, show and check scenario sets, and make one of logs.", (list_, show, validate, from_log)
-)
+scenarios = Family("scenarios", "List, show and check scenario sets.", (list_, show, validate))

@@ -41,9 +41,9 @@ _T = TypeVar("_T")
 class Log:
     """A log that is open: its header, and its samples as often as one likes."""
 
-    def __init__(self, path: Path, header: EvalLog, archive: ZipFile | None, *, of_mask: bool = True) -> None:
+    def __init__(self, path: Path, header: EvalLog, archive: ZipFile | None) -> None:
         self.path = path
-        self.header = _checked(header, path, of_mask=of_mask)
+        self.header = _checked(header, path)
         self._archive = archive
 
     @property
@@ -86,10 +86,10 @@ class Log:
 
 
 @contextmanager
-def opened(path: Path, *, of_mask: bool = True) -> Iterator[Log]:
-    """A log, by what is in the file and not by its name; raises UsageError for what is no log, and without Inspect.
+def opened(path: Path) -> Iterator[Log]:
+    """A log of the MASK task, the port's or ours, by what is in the file and not by its name.
 
-    It is of the MASK task, the port's or ours, or, where not `of_mask`, of any task.
+    Raises UsageError for what is none, and without Inspect.
     """
     try:
         from inspect_ai.log import read_eval_log
@@ -101,13 +101,13 @@ def opened(path: Path, *, of_mask: bool = True) -> Iterator[Log]:
     with path.open("rb") as file:
         is_archive = file.read(4) == b"PK\x03\x04"
     if not is_archive:
-        yield Log(path, _document(path, header_only=True), None, of_mask=of_mask)
+        yield Log(path, _document(path, header_only=True), None)
         return
     with _zip(path) as archive:
         _check_header(path, archive)
         with _refusing(str(path)):
             header = read_eval_log(str(path), header_only=True, format="eval")
-        yield Log(path, header, archive, of_mask=of_mask)
+        yield Log(path, header, archive)
 
 
 def is_log(head: bytes) -> bool:
@@ -134,15 +134,15 @@ def _task(header: EvalLog) -> str:
     return str(header.eval.task).rpartition("/")[2]
 
 
-def _checked(header: EvalLog, path: Path, *, of_mask: bool) -> EvalLog:
-    """The header, if its version is known and its task, where it has to be, the MASK task; raises UsageError."""
+def _checked(header: EvalLog, path: Path) -> EvalLog:
+    """The header, if its version is known and its task the MASK task; raises UsageError."""
     newest = type(header).model_fields["version"].default
     if header.version > newest:
         raise UsageError(
             f"{path} is a log of version {header.version}; the Inspect that is installed reads up to {newest}. Install "
             "a newer one."
         )
-    if of_mask and _task(header) not in ("mask", "maskbench"):
+    if _task(header) not in ("mask", "maskbench"):
         raise UsageError(
             f"{path} is a log of the task {plain(header.eval.task)[:80]}. Give a log of inspect_evals/mask, or of "
             "maskbench/maskbench."
