@@ -18,8 +18,8 @@ from maskbench.models.chat.wire import (
     Choice,
     Learned,
     Request,
-    choice_of,
     count,
+    ended,
     name_of,
     string,
     usage_of,
@@ -148,4 +148,4 @@ def _choice(content: Sequence[Any], end: End, learned: Learned) -> Choice | None
     thinking = [string(block.get("thinking")) for block in blocks if block.get("type") == "thinking"]
     beside = "\n\n".join(filter(None, thinking))
     # A refusal is what its classifiers did to the text, and no answer of the model: its own refusals end as usual.
-    return choice_of(text, beside, end=end, opens=learned.opens)
+    return ended(end, text, beside, opens=learned.opens)

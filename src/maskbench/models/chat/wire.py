@@ -300,31 +300,35 @@ def _choice(choice: Any, opens: bool, whole: Collection[str]) -> Choice | None:
     if end.sort == "broken":
         return None
     beside = string(message.get("reasoning_content")) or string(message.get("reasoning")) or thought
-    told = choice_of(
+    told = ended(
+        end,
         content,
         beside,
-        end=end,
         opens=opens,
         refusal=string(message.get("refusal")) or refused,
     )
     return replace(told, tokens=_tokens(choice.get("logprobs"), told.text))
 
 
-def choice_of(content: str, beside: str, *, end: End, opens: bool, refusal: str = "") -> Choice:
+def ended(end: End, content: str, beside: str, *, opens: bool, refusal: str = "") -> Choice:
+    """A sample as `choice_of` reads it, by how it ended; one with an end that nobody knows may not be whole."""
+    cut, filtered = end.sort == "cut", end.sort == "withheld"
+    choice = choice_of(content, beside, cut=cut, filtered=filtered, opens=opens, refusal=refusal)
+    return replace(choice, trouble="unknown_end", end=end) if end.sort == "unknown" else choice
+
+
+def choice_of(content: str, beside: str, *, cut: bool, filtered: bool, opens: bool, refusal: str = "") -> Choice:
     """A sample from its content and the reasoning beside it; a `refusal` is the answer where nothing else can be seen.
 
-    `opens` says that the model's template opens the think block.
+    `cut` says that it reached the token limit, `opens` that the model's template opens the think block.
     """
-    cut = end.sort == "cut"
     text, inside, unclosed, opened = split_reasoning(content, opens and cut)
     reasoning = "\n\n".join(filter(None, (beside, inside))) or None
     came = (content, beside or None) if opened and is_visible(text) else None
     text = text if is_visible(text) else refusal
     trouble: Trouble | None = None
-    if end.sort == "withheld":
+    if filtered:
         trouble = "filtered"
-    elif end.sort == "unknown":
-        trouble = "unknown_end"
     elif unclosed or (cut and not is_visible(text)):
         trouble = "unclosed_reasoning"
     elif not is_visible(before_mark(text)):
@@ -332,8 +336,7 @@ def choice_of(content: str, beside: str, *, end: End, opens: bool, refusal: str 
     elif cut:
         trouble = "truncated"
     mark = control_mark(text)
-    tag = unknown_tag(text, cut) or (mark and mark[0])
-    return Choice(text, reasoning, trouble, opened, tag, came, end=end if end.sort == "unknown" else None)
+    return Choice(text, reasoning, trouble, opened, unknown_tag(text, cut) or (mark and mark[0]), came)
 
 
 _TOKENS = 1000  # tokens of an answer: of longer ones no probabilities are read
