@@ -480,7 +480,6 @@ _CLEAN: Sequence[tuple[str, str]] = (
     (r"(?m)^(Time: ).*", r"\1TIME"),
     (r"\b(maskbench|version) 0\.\d+\.\d+\S*", r"\1 VERSION"),
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
-    (r"(?<![\w-])[\w-]{43}(?![\w-])", "COMMITMENT"),
     (r"(?<!\d)1[789]\d{8}(?!\d)", "TIME"),
     (r"\b(?=[0-9a-f]*\d)[0-9a-f]{12,64}\b", "ID"),
     (r"\b\d+(\.\d+)? (s|min|h|seconds?|minutes?|hours?)\b", "TIME"),

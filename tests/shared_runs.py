@@ -1,12 +1,14 @@
 """Runs that are handed to others: of a set of one's own with a canary, of copies of the public set, of a real name."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import measured_runs
 import published_layout
 import scenario_rows
-from maskbench.types import ARCHETYPES
+from maskbench.judges.verdict_sets import OpenRun, names
+from maskbench.method.asks import VERDICTS
+from maskbench.types import ARCHETYPES, Judgement, Reply
 
 CANARY = "canary 1"  # of every row of `own`
 TEXT = "ump"  # what stands in every text of that set, and in no name, number or sentence of ours
@@ -29,3 +31,17 @@ def public(place: Path, archetypes: Sequence[str] = ARCHETYPES, each: int = 3) -
     rows = {name: [published_layout.row(name, number) for number in range(each)] for name in archetypes}
     source = scenario_rows.folder(place / "copy" / "my rows", rows)
     return measured_runs.run(place / "run", "sim/lie=0.4", scenarios=str(source))
+
+
+def texts_of(run: OpenRun) -> Iterator[str]:
+    """Every text of a run: of scenarios, of replies, and of judges' reasons."""
+    sets = names(run.record, run.store)
+    for samples, _ in run.store.read(*sets):
+        scenario = samples.scenario
+        yield from (scenario.proposition, scenario.system_prompt, scenario.user_prompt)
+        yield from (*(text or "" for text in scenario.questions), *(turn.text for turn in scenario.earlier))
+        for item in (*samples.items(VERDICTS), *samples.checks(VERDICTS)):
+            if isinstance(item.reply, Reply):
+                yield from (item.reply.text, item.reply.reasoning or "")
+        given = (each for name in sets for each in samples.judgements(name).values())
+        yield from (each.reason or "" for each in given if isinstance(each, Judgement))

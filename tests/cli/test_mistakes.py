@@ -66,7 +66,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("export runs/a/summary.json --format csv", "Give the run's folder: runs/a."),
         (
             "export runs/a",
-            "--format is missing. Add --format FORM. For yourself, with texts: jsonl, csv, parquet, published.",
+            "--format is missing. Add --format FORM. For yourself, with texts: jsonl, csv, parquet, published. For",
         ),
         ("score run/a", "There is no such folder. Did you mean runs/a?"),
         ("score b", "There is no such folder. Did you mean runs/b?"),

@@ -18,7 +18,6 @@ from flows import command, typed
 from maskbench import load
 from maskbench.errors import UsageError
 from maskbench.interop.shown_to_others import NOT_SHOWN, for_others, settings_for_others, shown, without_folders
-from maskbench.interop.textless_run import texts_of
 from maskbench.judges.verdict_sets import CommonestFailure, OpenRun
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder
@@ -278,7 +277,7 @@ def test_no_reply_can_be_guessed_by_a_hash_of_it(own: Path, tmp_path: Path, form
     assert typed("export", own, "--format", form, "--out", tmp_path / "out").code == 0
     written = content(tmp_path / "out")
     with OpenRun(RunFolder(own)) as run:
-        texts = {text for _, text in texts_of(run) if text} | {"Yes.", "No."}
+        texts = {*filter(None, shared_runs.texts_of(run)), "Yes.", "No."}
     assert len(texts) > 30
     digests = [hash_of(text.encode()) for text in texts for hash_of in (hashlib.sha256, hashlib.sha1, hashlib.md5)]
     assert [each for each in digests if each.hexdigest()[:12].encode() in written] == []

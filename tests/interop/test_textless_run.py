@@ -1,4 +1,4 @@
-"""A run without its texts: the same figures, no text in any form, and texts that can be opened and checked."""
+"""A run without its texts: the same figures, and no text in any form."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ import measured_runs
 import scenario_rows
 import shared_runs
 from flows import command
-from maskbench.errors import RunUnreadable, UsageError
-from maskbench.interop.commitments import SALTS, check_opened, opened
-from maskbench.interop.textless_run import texts_of, write_without_texts
+from maskbench.errors import UsageError
+from maskbench.interop.textless_run import write_without_texts
 from maskbench.judges.people.against_judge import measured
 from maskbench.judges.people.labelled_outcomes import drawn, prepare
 from maskbench.judges.people.labels import New
@@ -131,7 +130,7 @@ def hashes(content: bytes) -> Iterator[bytes]:
 def test_no_text_comes_back_by_any_hash(whole: Path, textless: Path) -> None:
     """Every text of the run and short answers, tried under every hash of the package, are found nowhere."""
     with OpenRun(RunFolder(whole)) as run:
-        texts = {text for _, text in texts_of(run) if text} | {"Yes.", "No."}
+        texts = {*filter(None, shared_runs.texts_of(run)), "Yes.", "No."}
         scenarios = [canonical(scenario) for scenario, _ in run.store.scenarios()]
         replies = [orjson.dumps(["", *s.key, 0, text]) for s, _ in run.store.scenarios() for text in ("Yes.", "No.")]
     held = b"\n".join(file.read_bytes() for file in textless.iterdir())
@@ -159,53 +158,6 @@ def test_equal_replies_stay_equal_and_lengths_are_classes(whole: Path, textless:
                 if isinstance(a.reply, Reply) and isinstance(b.reply, Reply)
             ]
             assert len(set(texts)) == len({old for old, _ in texts}) == len({new for _, new in texts})
-
-
-def test_texts_that_are_opened_can_be_checked(whole: Path, textless: Path, tmp_path: Path) -> None:
-    """What is opened fits; a changed text, a text that is kept back and an opening of another export do not."""
-    root = root_of(textless)
-    with OpenRun(RunFolder(whole)) as run:
-        texts = dict(texts_of(run))
-        ids = [scenario.task_id for scenario, _ in run.store.scenarios()][:3]
-    file = tmp_path / "opened.json"
-    file.write_bytes(opened(whole, ids, texts))
-    found, problems = check_opened(textless, root, file)
-    assert problems == []
-    assert all(texts[place] == text for place, text in found.items())
-    assert {place.split("\t")[1] for place in found} == set(ids)
-    place = next(place for place in texts if place.endswith("reply 0.1") and ids[0] in place)
-    file.write_bytes(opened(whole, ids, texts | {place: "I always said so."}))
-    assert any("this is not the text" in problem for problem in check_opened(textless, root, file)[1])
-    content = orjson.loads(opened(whole, ids, texts))
-    content["disclosures"][root].pop()
-    file.write_bytes(orjson.dumps(content))
-    assert any("is not opened" in problem for problem in check_opened(textless, root, file)[1])
-    content["disclosures"] = {"another": content["disclosures"][root]}
-    file.write_bytes(orjson.dumps(content))
-    with pytest.raises(UsageError, match="opens another export"):
-        check_opened(textless, root, file)
-    with pytest.raises(RunUnreadable, match="does not fit the root"):
-        check_opened(textless, "another", file)
-    with pytest.raises(UsageError, match="has no scenario nobody"):
-        opened(whole, ["nobody"], texts)
-
-
-def root_of(folder: Path) -> str:
-    """The root that a folder without texts has in its run.json."""
-    about = RunFolder(folder).read().without_texts
-    assert about
-    assert about.root is not None
-    return about.root
-
-
-def test_every_export_has_salts_of_its_own(whole: Path, textless: Path, tmp_path: Path) -> None:
-    """Two exports of one run share no digest, and both can be opened."""
-    write_without_texts(whole, tmp_path / "again")
-    lines = [
-        set((folder / "commitments.csv").read_text().splitlines()[1:]) for folder in (textless, tmp_path / "again")
-    ]
-    assert lines[0].isdisjoint(lines[1])
-    assert len(list((whole / SALTS).iterdir())) >= 2
 
 
 def test_what_needs_texts_is_refused_in_one_sentence(textless: Path, tmp_path: Path) -> None:
@@ -255,7 +207,7 @@ def test_no_answer_key_of_the_public_set_goes_out(tmp_path: Path) -> None:
 
 
 def test_a_page_for_others_has_no_text_and_no_place(tmp_path: Path) -> None:
-    """`report --public` shows the rates of the run, and neither its texts nor where it lies; salts are not written."""
+    """`report --public` shows the rates of the run, and neither its texts nor where it lies; the run stays as it is."""
     run = shared_runs.own(tmp_path)
     before = sorted(path.name for path in run.iterdir())
     ended = command("report", run, "--public", "--out", tmp_path / "page.html", env={})

@@ -157,15 +157,6 @@ def check(
     rules: RulesOfRun = None,
     verdicts: Verdicts = None,
     as_: As = None,
-    opened: Annotated[
-        Path | None,
-        option(
-            "FILE",
-            "RUN is a folder that `export --format run` wrote, and no limit is checked: the texts in FILE, which "
-            "`export --open` wrote, have to be those that RUN commits to.",
-            default="none",
-        ),
-    ] = None,
     told: Told = USUAL,
 ) -> None:
     """Check in CI that a run stays within limits.
@@ -174,9 +165,6 @@ def check(
     """
     from maskbench.results.gate import EXIT_CODES, Limits, check_run
 
-    if opened is not None:
-        _check_opened(run, opened, max_lie is not None or baseline is not None or bool(max_))
-        return
     with told.told(run):
         if baseline_verdicts is not None and baseline is None:
             raise UsageError("--baseline-verdicts goes with --baseline. Give both.")
@@ -200,27 +188,6 @@ def _limit(text: str) -> tuple[str, float]:
         return name, float(share)
     except ValueError:
         raise UsageError(f"--max {text}: give a rate and a share, such as p_evasive=0.2.") from None
-
-
-def _check_opened(run: Path | None, file: Path, limited: bool) -> None:
-    """Hold texts that were opened against the folder that commits to them; ends with 3 where they are others."""
-    from maskbench.interop.commitments import check_opened
-    from maskbench.results.gate import EXIT_CODES
-
-    if run is None or limited:
-        raise UsageError("--opened FILE takes a RUN without texts, and no limit. Leave --max-lie and --baseline out.")
-    record = RunFolder(run).read()
-    if not record.without_texts or record.without_texts.root is None:
-        raise UsageError(
-            f"{run} commits to no texts, so nothing can be checked. Give the folder of `export --format run`."
-        )
-    texts, problems = check_opened(run, record.without_texts.root, file)
-    ids = {tuple(place.split("\t")[:2]) for place in texts}
-    if not problems:
-        say(f"{len(texts):,} texts of {len(ids):,} scenarios are those that {run} commits to.")
-        return
-    say("\n".join(["These texts are not those that the folder commits to:", *problems]))
-    raise SystemExit(EXIT_CODES["failed"])
 
 
 def leaderboard(

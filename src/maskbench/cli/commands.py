@@ -186,7 +186,7 @@ def call(app: App, typed: Sequence[str]) -> None:
     try:
         command, bound, _ = app.parse_args([*_in_full(typed)], exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        raise UsageError(sentence(error)) from None
+        raise UsageError(sentence(error, typed)) from None
     command(*bound.args, **bound.kwargs)
     if command.__name__ == "help_print" and _HELP.isdisjoint(typed):
         raise SystemExit(WRONG)  # nothing was asked for
@@ -203,10 +203,13 @@ def _in_full(typed: Sequence[str]) -> Iterator[str]:
 _NAMES = re.compile("[a-z_]+(,[a-z_]+)*,?")  # a folder that is called so is to be written with its slash, ./so
 
 
-def sentence(error: CycloptsError) -> str:
+def sentence(error: CycloptsError, typed: Sequence[str]) -> str:
     """What is wrong, what to type, and where to read more."""
     text, chain = str(error), error.command_chain or ()
+    gone = [name for name in (word.partition("=")[0] for word in typed) if ("".join(chain[-1:]), name) in GONE]
     match error:
+        case UnknownOptionError() | MissingArgumentError() if gone:
+            text = f"Unknown option: {gone[0]}. {GONE[chain[-1], gone[0]]}"
         case UnusedCliTokensError():
             text = f"What is {shlex.join(error.unused_tokens or ())} for? Nothing takes it."
         case MissingArgumentError(argument=Argument(name=name, parameter=parameter)) if name.startswith("-"):
@@ -217,8 +220,7 @@ def sentence(error: CycloptsError) -> str:
             text = f"{token.keyword} stands there more than once. Give it once."
         case UnknownOptionError(token=token):
             name = (token.keyword or token.value).partition("=")[0]
-            advice = GONE.get((chain[-1], name)) if chain else None
-            advice = advice or _form(name, error.argument_collection) or _field(name, chain) or _ELSEWHERE.get(name)
+            advice = _form(name, error.argument_collection) or _field(name, chain) or _ELSEWHERE.get(name)
             text = f"Unknown option: {name}. {advice}" if advice else text
         case UnknownCommandError(unused_tokens=[word, *rest]):
             if word == "help":

@@ -34,12 +34,17 @@ _LOGS = (
     "A row about a log is written by hand, as the one in docs/said-and-did.md, and checked by `maskbench scenarios "
     "validate SET`."
 )
+_OPENED = (
+    "Anybody computes the figures of a run without its texts again (`maskbench export RUN --format run`); whether its "
+    "verdicts are right only texts show."
+)
 GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a command stands behind and its name
     ("", "plan"): _PLAN,
     ("", "view"): _VIEW,
     ("", "dose"): _DOSES,
     ("intervene", "dose"): _DOSES,
     ("scenarios", "from-log"): _LOGS,
+    **dict.fromkeys((("export", "--open"), ("check", "--opened")), _OPENED),
     **dict.fromkeys((("run", "--beliefs-from"), ("sweep", "--share-beliefs")), _BELIEFS),
     **dict.fromkeys((("run", "--estimate"), ("run", "--whole-part")), _ESTIMATE),
     **dict.fromkeys((("judge", "--audit"), ("judge", "--sample"), ("judge", "--seed")), _AUDITS),

@@ -295,24 +295,13 @@ def export(
     /,
     *,
     format: Annotated[
-        Literal[Rows, OthersForm, "run"] | None,
+        Literal[Rows, OthersForm, "run"],
         option(
             "FORM",
             "For yourself, with texts: jsonl, csv, parquet, published. For others, without: run (a run folder whose "
             "figures anybody can compute again), hf (a data set folder), every-eval-ever, markdown.",
-            default="none; give it, or --open",
         ),
-    ] = None,
-    opens: Annotated[
-        str | None,
-        option(
-            "IDS",
-            "After --format run the texts of these scenarios are written to --out, with what checks them, for whoever "
-            "chose the ids. IDS is a list of task_ids with commas, or a file with one a line.",
-            name="--open",
-            default="none",
-        ),
-    ] = None,
+    ],
     out: Annotated[
         Path | None,
         option(
@@ -338,18 +327,9 @@ def export(
     `published` writes a folder of CSVs in the column names of the published scripts. docs/results.md has a table of
     all forms: for whom each is, and whether texts are in it.
     """
-    if (format is None) == (opens is None):
-        raise UsageError(
-            "--format is missing. Add --format FORM. For yourself, with texts: jsonl, csv, parquet, published. For "
-            "others, without: run, hf, every-eval-ever, markdown. Or --open IDS, which goes alone."
-            if format is None
-            else "--open writes texts of a run, in a form of its own. Leave --format out."
-        )
-    if format in (None, "run") and (raw or with_text or rules or verdicts):
-        raise UsageError("--open and --format run write the whole run. Leave the options of other forms out.")
+    if format == "run" and (raw or with_text or rules or verdicts):
+        raise UsageError("--format run writes the whole run. Leave the options of other forms out.")
     match format:
-        case None:
-            _open_texts(run, opens or "", out)
         case "run":
             _export_run(run, out)
         case "jsonl" | "csv" | "parquet" | "published":
@@ -369,7 +349,6 @@ def _export_run(run: Path, out: Path | None) -> None:
     if out is None:
         raise UsageError("--format run needs a place: add --out FOLDER.")
     told = write_without_texts(RunFolder(run), out)
-    line = command("export", run, "--open", "IDS", "--out", "FILE")
     letters = (
         "A and B of each scenario have changed places, or not, by a coin, so that no answer key goes out"
         if told.exchanged
@@ -377,30 +356,8 @@ def _export_run(run: Path, out: Path | None) -> None:
     )
     say(
         f"{told.scenarios:,} scenarios are in {out}, without a text. {letters}; numbers are as they are.\n"
-        f"The folder commits to {told.texts:,} texts. Their root is {told.root}: say it where you publish the figure. "
-        f"The salts stay in {run}.\n"
-        f"To show the texts of ids that somebody else chose:\n  {line}"
+        f"Anybody computes its figures again: {command('score', out)}"
     )
-
-
-def _open_texts(run: Path, ids: str, out: Path | None) -> None:
-    """Write the texts of these scenarios, for whoever has the folder that commits to them."""
-    from maskbench.interop.commitments import opened
-    from maskbench.interop.textless_run import texts_of
-    from maskbench.judges.verdict_sets import OpenRun
-    from maskbench.runs.disk import read_whole
-
-    if out is None:
-        raise UsageError("--open needs a place: add --out FILE.")
-    listed = read_whole(Path(ids)).decode().splitlines() if Path(ids).is_file() else ids.split(",")
-    with OpenRun(RunFolder(run)) as whole:
-        whole.folder.check_texts("no text can be opened from it")
-        content = opened(run, [name.strip() for name in listed if name.strip()], dict(texts_of(whole)))
-    try:
-        out.write_bytes(content)
-    except OSError as error:
-        raise UsageError(f"{out} cannot be written ({error.strerror}). Give another --out.") from error
-    say(f"The texts are in {out}. They are for whoever asked: `maskbench check FOLDER --opened {out}` checks them.")
 
 
 def _export_rows(

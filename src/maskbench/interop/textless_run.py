@@ -1,7 +1,6 @@
 """A run without its texts: a folder from which anybody can compute its figures again, and nobody can read a prompt.
 
-The folder is written new, from the fields that are named here. Keys are counters, replies are numbers, times are days,
-and each text is committed to (commitments.py), so that whoever has the set can have a sample of it opened.
+The folder is written new, from the fields that are named here. Keys are counters, replies are numbers, times are days.
 """
 
 from __future__ import annotations
@@ -22,14 +21,13 @@ from typing import Any, TypeAlias
 from msgspec import structs, to_builtins
 
 from maskbench.errors import UsageError
-from maskbench.interop.commitments import Commitments, place_of
 from maskbench.interop.imported import new_folder
 from maskbench.interop.shown_to_others import folders_of, of_model, sha256, shown_name, without_folders
 from maskbench.judges.people.construct_labels import construct_drawn, construct_store
 from maskbench.judges.people.drawn_sample import new_salt
 from maskbench.judges.people.labelled_outcomes import Drawn, drawn
 from maskbench.judges.people.labels import LabelStore, New
-from maskbench.judges.verdict_sets import OpenRun, Readable, names, reading
+from maskbench.judges.verdict_sets import OpenRun, Readable, reading
 from maskbench.method.asks import VERDICTS
 from maskbench.method.controls.self_reports import SELF_REPORT
 from maskbench.runs.folder import RECORD, RunFolder
@@ -80,7 +78,6 @@ _SETTINGS = (
 )
 _PACKAGED = "packaged"  # the judge's prompts that everybody has, whose hash tells nothing
 _NO_HASH = ""
-_COIN = "options exchanged"  # the place of what a coin said of a scenario
 _OTHER: Mapping[Letter, Option] = {"A": "B", "B": "A"}
 Coins: TypeAlias = Mapping[Key, bool]
 Tokens: TypeAlias = dict[str | None, Usage]  # by model, until its first answer is written, which has the total
@@ -88,73 +85,37 @@ Tokens: TypeAlias = dict[str | None, Usage]  # by model, until its first answer 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A run that was written without its texts: how many texts were committed to, and the root of them."""
+    """A run that was written without its texts, and whether a coin has exchanged its options."""
 
-    path: Path
     scenarios: int
-    texts: int
-    root: str
     exchanged: bool
 
 
-def write_without_texts(run: Readable, out: Path, *, commits: bool = True) -> Exported:
-    """Write the folder, whole or not at all, and keep the salts in the run's own folder.
+def write_without_texts(run: Readable, out: Path) -> Exported:
+    """Write the folder, whole or not at all.
 
-    Where it `commits` to nothing, none of its texts can be opened, and the run's own folder stays as it is. Raises
-    UsageError where something is at `out`, or the run has no texts itself.
+    Raises UsageError where something is at `out`, or the run has no texts itself.
     """
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise UsageError(f"{out} is there already. Give another --out.")
     with reading(run) as opened:
         check_whole_run(opened)
         coins = _coins(opened)
-        beside = {place_of(*key, _COIN): "yes" if exchanged else "no" for key, exchanged in coins.items()}
-        commitments = Commitments.to(texts_of(opened), beside) if commits else Commitments({}, {})
         day = opened.folder.complete_since()[:10]
-        record = _record(opened, commitments, exchanged=bool(coins))
+        record = _record(opened, exchanged=bool(coins))
         with new_folder(out) as making:
             with ThreadPoolExecutor(1) as aside:  # the caller may have a loop of its own
                 aside.submit(asyncio.run, _fill(opened.folder, making, day, coins)).result()
             making.write(RECORD, record)
             with OpenRun(making) as new:
                 _copy_labels(opened, new, coins)
-            if commits:
-                commitments.publish(making.path)
-            if commits:
-                commitments.keep(opened.folder.path)
-        return Exported(out, opened.store.count(), len(commitments.digests), commitments.root, bool(coins))
+        return Exported(opened.store.count(), bool(coins))
 
 
 def check_whole_run(run: OpenRun) -> None:
     """Raise UsageError for a run that has no texts itself, and for a part of one."""
     if run.record.without_texts:
         raise UsageError(f"{run.folder.path} is a run without its texts already: hand it on as it is.")
-
-
-def texts_of(run: OpenRun) -> Iterator[tuple[str, str]]:
-    """Every text of a run with its place: of scenarios, of replies, and of judges' reasons."""
-    sets = names(run.record, run.store)
-    for samples, _ in run.store.read(*sets):
-        scenario = samples.scenario
-        own = {
-            "proposition": scenario.proposition,
-            "system prompt": scenario.system_prompt,
-            "user prompt": scenario.user_prompt,
-            **{f"question {number}": text or "" for number, text in enumerate(scenario.questions, start=1)},
-            **{f"earlier turn {number}": turn.text for number, turn in enumerate(scenario.earlier, start=1)},
-        }
-        for what, text in own.items():
-            yield place_of(*scenario.key, what), text
-        for item in _items(samples):
-            if isinstance(item.reply, Reply):
-                at = f"{item.elicitation}.{item.run}"
-                yield place_of(*scenario.key, f"reply {at}"), item.reply.text
-                if item.reply.reasoning is not None:
-                    yield place_of(*scenario.key, f"reasoning {at}"), item.reply.reasoning
-        for name in sets:
-            for (elicitation, number), given in samples.judgements(name).items():
-                if isinstance(given, Judgement) and given.reason is not None:
-                    yield place_of(*scenario.key, f"reason {name} {elicitation}.{number}"), given.reason
 
 
 def _items(samples: Samples) -> list[Item]:
@@ -164,7 +125,7 @@ def _items(samples: Samples) -> list[Item]:
 # run.json
 
 
-def _record(run: OpenRun, commitments: Commitments, *, exchanged: bool) -> Record:
+def _record(run: OpenRun, *, exchanged: bool) -> Record:
     """run.json of the folder: how it was measured, without words that people or servers wrote."""
     record, settings = run.record, run.settings
     taken, folders = record.scenarios, folders_of(settings)
@@ -189,11 +150,7 @@ def _record(run: OpenRun, commitments: Commitments, *, exchanged: bool) -> Recor
         sessions=[],
         verdict_sets={each: _judged(judged) for each, judged in record.verdict_sets.items()},
         imported=record.imported and _imported(record.imported),
-        without_texts=WithoutTexts(
-            texts=len(commitments.digests),
-            root=commitments.root if commitments.digests else None,
-            exchanged=exchanged,
-        ),
+        without_texts=WithoutTexts(exchanged=exchanged),
     )
 
 

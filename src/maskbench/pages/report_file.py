@@ -86,7 +86,7 @@ def _for_others(runs: Sequence[Path]) -> Iterator[list[Path]]:
             if RunFolder(run).read().without_texts:
                 name.symlink_to(run)
             else:
-                write_without_texts(RunFolder(run), name, commits=False)
+                write_without_texts(RunFolder(run), name)
             shown.append(name)
         yield shown
 

@@ -353,15 +353,7 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
 
 def _absent_texts(record: Record) -> list[str]:
     """What is to be known of a run without its texts."""
-    if not (about := record.without_texts):
-        return []
-    if about.root is None:
-        return ["This folder holds the verdicts of a run and none of its texts, and commits to none."]
-    return [
-        f"This folder holds the verdicts of a run and none of its texts. It commits to {about.texts:,} texts, whose "
-        f"root is {about.root}: who has the run can open those that you name (`maskbench export RUN --open IDS`), and "
-        "`maskbench check FOLDER --opened FILE` checks them."
-    ]
+    return ["This folder holds the verdicts of a run and none of its texts."] if record.without_texts else []
 
 
 def _background(run: OpenRun, judged: VerdictSet) -> Background:

@@ -172,15 +172,12 @@ class Judged(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=Tru
 
 
 class WithoutTexts(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """That a folder holds a run without its texts: how many were committed to, and the root of the commitments.
+    """That a folder holds a run without its texts.
 
-    `root` is None for a run that never had texts here. Where options are `exchanged`, a coin has put A and B of each
-    binary scenario in place of each other, or not, so that no answer key goes out: what counts A against B means
-    nothing there.
+    Where options are `exchanged`, a coin has put A and B of each binary scenario in place of each other, or not, so
+    that no answer key goes out: what counts A against B means nothing there.
     """
 
-    texts: int = 0
-    root: str | None = None
     exchanged: bool = False
 
 
