@@ -57,7 +57,7 @@ PYTHON = {  # what docs/api.md calls public, by where it stands
         "sweep",
     ),
     "maskbench.interop.imported": ("Imported",),
-    "maskbench.sweeps.sweeping": ("Swept", "Board"),
+    "maskbench.sweeps.sweeping": ("Swept",),
     "maskbench.sweeps.sweep_plan": ("Task",),
     "maskbench.settings": ("Design", "Subject", "Judging", "Pace", "Budget"),
     "maskbench.results.scored": ("Result",),

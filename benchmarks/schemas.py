@@ -30,7 +30,6 @@ from maskbench.results.outcome_rows import OutcomeRow
 from maskbench.results.summary import Summary
 from maskbench.runs.record import About, Known, Record
 from maskbench.sweeps.record import SweepRecord
-from maskbench.sweeps.sweep_forecast import SweepForecast
 
 FOLDER = Path(__file__).parents[1] / "build" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -52,7 +51,6 @@ TYPES: dict[str, type] = {
     "agreement": AgreementData,
     "construct-people": ConstructPeople,
     "sweep": SweepRecord,
-    "sweep-plan": SweepForecast,
 }
 
 

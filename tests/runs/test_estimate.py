@@ -14,7 +14,7 @@ from maskbench.presentation.sections.cost import estimated
 from maskbench.presentation.terminal import text
 from maskbench.runs.begin import taken
 from maskbench.runs.bill import StagePrices
-from maskbench.runs.estimate import Estimate, estimate, planned
+from maskbench.runs.estimate import Estimate, estimate, planned, summed
 from maskbench.runs.forecast import plan
 from maskbench.settings import Budget, Settings
 from maskbench.types import Sampling
@@ -55,6 +55,23 @@ def test_money_is_a_range_for_subject_and_judge() -> None:
     assert costs.at_most is not None
     assert costs.cost is not None
     assert costs.at_most > costs.cost[1]
+
+
+def test_runs_together_take_what_each_takes() -> None:
+    """Calls and money add up, a model at another price has a row of its own, and time is for shared connections."""
+    prices: StagePrices = {**PRICES, "judge": {NAMES[1]: Price(input=3, output=30)}}
+    runs = [of(chosen()), of(chosen(limit=6)), of(chosen(), prices)]
+    whole = summed(runs, chosen())
+    assert [each.price.input for each in whole.models if each.price] == [1, 2, 3]
+    assert whole.models[0].calls[1] == sum(run.models[0].calls[1] for run in runs)
+    for end in (0, 1):
+        assert whole.cost
+        assert whole.cost[end] == pytest.approx(sum(run.cost[end] for run in runs if run.cost))
+        assert whole.seconds
+        assert whole.seconds[end] == pytest.approx(sum(r.seconds[end] for r in runs if r.seconds))
+    assert whole.at_most == pytest.approx(sum(run.at_most or 0 for run in runs))
+    unknown = summed([*runs, of(chosen(), {**PRICES, "judge": {NAMES[1]: None}})], chosen())
+    assert (unknown.cost, unknown.at_most) == (None, None)
 
 
 def test_no_answer_is_longer_than_it_may_be() -> None:

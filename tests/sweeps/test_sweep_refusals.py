@@ -44,22 +44,18 @@ def test_a_dry_run_names_what_will_be_refused(file: Path) -> None:
     before = hashed(file.parent / "out")
     asked = "'sim-judge', 'sim-judge/noise=0.1', 'sim-judge/noise=0.2'"
     plan = swept(file, "--dry-run", sample=8, judges=asked)
-    data = orjson.loads(swept(file, "--dry-run", "--json", sample=8, judges=asked).out)
     assert hashed(file.parent / "out") == before
-    first, second, third = data["runs"]
-    sentence = (
-        f"{file.parent / 'out' / 'by-sim-judge'} holds a run with --sample 6, and this one asks for 8. Give this "
-        "one another --out. In a sweep: give the changed run another name."
+    refused = (
+        "Nothing was asked, because not every run could be:",
+        f"by-sim-judge: {file.parent / 'out' / 'by-sim-judge'} holds a run with --sample 6, and this one asks for 8. "
+        "Give this one another --out. In a sweep: give the changed run another name.",
+        "by-sim-judge-noise=0.1: It waits for by-sim-judge, which is not done.",
+        "by-sim-judge-noise=0.2: It waits for by-sim-judge, which is not done.",
     )
-    assert first["refused"] == sentence
-    assert second["refused"] == third["refused"] == "It waits for by-sim-judge, which is not done."
-    assert (first["done"], first["estimate"]["models"]) == (False, [])
-    assert data["changes"] == ["New in this sweep: by-sim-judge-noise=0.2."]
-    printed = " ".join(plan.out.split())
+    printed = " ".join(plan.err.split())
+    assert " ".join(refused) in printed
     assert "New in this sweep: by-sim-judge-noise=0.2." in printed
-    assert "--sample 6, and this one asks for 8" in printed
-    real = " ".join(swept(file, sample=8).err.split())
-    assert "holds a run with --sample 6, and this one asks for 8. Give this one another --out." in real
+    assert " ".join(refused) in " ".join(swept(file, sample=8, judges=asked).err.split())
 
 
 def test_a_dry_run_with_a_refused_run_exits_as_the_sweep_would(file: Path) -> None:
@@ -104,7 +100,7 @@ def test_what_is_wrong_with_one_run_is_said_before_any_is_asked(
     plan = typed("sweep", file, "--out", tmp_path / "out", "--dry-run")
     real = typed("sweep", file, "--out", tmp_path / "out")
     assert (plan.code, real.code) == (2, 2)
-    assert says in " ".join(plan.out.split()), plan
+    assert says in " ".join(plan.err.split()), plan
     assert f"bad: {says}" in real.err or ("bad: " in real.err and says in real.err)
     assert "good: " not in real.err
     assert not (tmp_path / "out").exists()
@@ -126,11 +122,11 @@ def test_a_limit_below_the_least_is_said_in_the_dry_run(tmp_path: Path, monkeypa
 
 
 def test_a_dry_run_says_what_is_no_longer_there(file: Path) -> None:
-    """A run that the file does not name any more is told by a dry run; one that is as it was is refused by nothing."""
-    data = orjson.loads(swept(file, "--dry-run", "--json", judges="'sim-judge'").out)
-    (told,) = data["changes"]
-    assert told.startswith("No longer in this sweep: by-sim-judge-noise=0.1.")
-    assert [each["refused"] for each in data["runs"]] == [None]
+    """A run that the file does not name any more is told by a dry run; one that is as it was is done."""
+    plan = swept(file, "--dry-run", judges="'sim-judge'")
+    assert (plan.code, "by-sim-judge done" in " ".join(plan.out.split())) == (0, True)
+    assert "No longer in this sweep: by-sim-judge-noise=0.1." in plan.err
+    assert orjson.loads(swept(file, "--dry-run", "--json", judges="'sim-judge'").out)["runs"] == {"by-sim-judge": None}
 
 
 def test_a_verdict_set_by_another_way_is_refused(file: Path) -> None:
@@ -142,10 +138,6 @@ def test_a_verdict_set_by_another_way_is_refused(file: Path) -> None:
             "{ name = 'by-sim-judge-noise=0.1', judge = 'sim-judge/noise=0.3' }",
         ).replace("judge =", "arm =", 1)
     )
-    data = orjson.loads(typed("sweep", file, "--out", file.parent / "out", "--dry-run", "--json").out)
-    first, second = data["runs"]
-    assert first["refused"] is None
-    assert (
-        "has a verdict set by-sim-judge-noise=0.1 with --judge sim-judge/noise=0.1, and this asks for"
-        in second["refused"]
-    )
+    said = " ".join(typed("sweep", file, "--out", file.parent / "out", "--dry-run").err.split())
+    assert "be: by-sim-judge-noise=0.1: " in said
+    assert "has a verdict set by-sim-judge-noise=0.1 with --judge sim-judge/noise=0.1, and this asks for" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,19 @@ def test_twelve_runs_share_the_few_connections_of_an_endpoint(tmp_path: Path, ro
         assert server.most_in_flight == 5
         assert twice(server) == 0
     assert set(states(tmp_path / "out").values()) == {"done"}
+
+
+def test_progress_is_a_line_on_all_runs(tmp_path: Path, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While runs are under way a line says now and then how far all of them are; each that ends has one of its own."""
+    monkeypatch.setattr("maskbench.sweeps.sweeping.LINE_SECONDS", 0.02)
+    file = written(tmp_path / "s.toml", rows, "limit = 1\n[product]\nseed = [1, 2]\n")
+    with serving(reply=judging, latency=0.01) as server:
+        lines = swept(file, tmp_path / "out", server).err.splitlines()
+    assert any(
+        re.fullmatch(r"0 of 2 runs done, 2 under way: [\d,]+/[\d,]+ calls of those begun, 0 failed", line)
+        for line in lines
+    )
+    assert {"seed=1: done", "seed=2: done"} <= set(lines)
 
 
 def test_overload_slows_all_runs_down_together(tmp_path: Path, rows: Path) -> None:

@@ -38,6 +38,13 @@ _OPENED = (
     "Anybody computes the figures of a run without its texts again (`maskbench export RUN --format run`); whether its "
     "verdicts are right only texts show."
 )
+_PARTS = (
+    "Give each machine or job a file of its own, with its share of the limits: `maskbench sweep part-1.toml`. "
+    "docs/project/scale.md shows it."
+)
+_STATUS = (
+    "`maskbench sweep FILE --dry-run` says which runs are done and what the others take; sweep.json has their states."
+)
 GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a command stands behind and its name
     ("", "plan"): _PLAN,
     ("", "view"): _VIEW,
@@ -48,5 +55,7 @@ GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a c
     **dict.fromkeys((("run", "--beliefs-from"), ("sweep", "--share-beliefs")), _BELIEFS),
     **dict.fromkeys((("run", "--estimate"), ("run", "--whole-part")), _ESTIMATE),
     **dict.fromkeys((("judge", "--audit"), ("judge", "--sample"), ("judge", "--seed")), _AUDITS),
+    ("sweep", "--only"): _PARTS,
+    ("sweep", "--status"): _STATUS,
     **dict.fromkeys((("compare", "--retest"), ("report", "--retest")), _RETEST),
 }

@@ -289,7 +289,6 @@ def _measure_beside(
     several: Mapping[str, Settings], folder: Path, environ: Mapping[str, str], how: _Manner
 ) -> dict[str, Summary]:
     """A run an adapter, beside each other on a cluster; the limits of money and tokens hold for all together."""
-    from maskbench.cli.sweep_board import SweepBoard
     from maskbench.models.hf.opening import identified
     from maskbench.sweeps.sweeping import sweep
 
@@ -300,8 +299,7 @@ def _measure_beside(
             stack.enter_context(_anew(folder / name, how.fresh))
         stack.enter_context(with_rights(folder, how.shared))
         stack.enter_context(interruptible(lambda: _whole_command(folder)))
-        board = stack.enter_context(SweepBoard(stderr()))
-        swept = sweep(runs, folder, budget=budget, environ=environ, board=board, command=sys.argv)
+        swept = sweep(runs, folder, budget=budget, environ=environ, tell=say, command=sys.argv)
     failed = next((each for each in swept.values() if each.summary is None), None)
     if failed is not None:
         raise UsageError(f"{failed.task.name} was not measured: {failed.why} The others are in {folder}.")

@@ -22,11 +22,10 @@ from maskbench.cli.console import (
     print_blocks,
     print_json,
     say,
-    stderr,
     with_rights,
 )
 from maskbench.cli.options import DryRun, Shared, flag, option, takes
-from maskbench.errors import BudgetReached, MaskbenchError, UsageError
+from maskbench.errors import UsageError
 from maskbench.models.install import extra, install
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ BOARD, PAGE = "leaderboard.json", "leaderboard.html"
 
 
 @in_short(
-    "out max-cost max-tokens-total only status quiet json dry-run",
+    "out max-cost max-tokens-total quiet json dry-run",
     "maskbench sweep sweep.toml --dry-run",
     "maskbench sweep sweep.toml --out sweeps/a --max-cost 20",
 )
@@ -63,18 +62,6 @@ def sweep(
         bool, flag("The end of every run is printed as JSON. With --dry-run that is the plan.", group=_PRINTED)
     ] = False,
     quiet: Annotated[bool, flag("Nothing is printed on stderr but errors.", group=_PRINTED)] = False,
-    only: Annotated[
-        str | None,
-        option(
-            "I/N",
-            "Measure the I-th of N parts of the runs, with its share of the limits, so that each part can be a job of "
-            "a cluster. Runs that share replies or beliefs are in one part.",
-        ),
-    ] = None,
-    status: Annotated[
-        bool,
-        flag("How every run stands is printed, and which parts were never started. Nothing is asked.", group=_PRINTED),
-    ] = False,
     shared: Shared = False,
     dry_run: DryRun = False,
     **given: Any,
@@ -93,13 +80,11 @@ def sweep(
         wanted = replace(wanted, runs={name: with_given(each, where) for name, each in wanted.runs.items()})
     folder = out or wanted.out
     with hushed(quiet):
-        if status:
-            return _print_status(wanted, folder, json=json)
         if dry_run:
-            return _print_plan(wanted, folder, only, json=json)
-        with with_rights(folder, shared), interruptible(lambda: _go_on(file, out, only, given)):
-            swept = _sweep(wanted, folder, only, json=json)
-        _print(swept, wanted, folder, only, json=json)
+            return _print_plan(wanted, folder, json=json)
+        with with_rights(folder, shared), interruptible(lambda: _go_on(file, out, given)):
+            swept = _sweep(wanted, folder)
+        _print(swept, wanted, folder, json=json)
     if any(each.state in ("failed", "held", "stopped") for each in swept.values()):
         raise SystemExit(WRONG)
     if any(each.state == "withheld" for each in swept.values()):
@@ -107,78 +92,50 @@ def sweep(
     return None
 
 
-def _go_on(file: Path, out: Path | None, only: str | None, limits: Mapping[str, Any]) -> str:
+def _go_on(file: Path, out: Path | None, limits: Mapping[str, Any]) -> str:
     """The command as it was typed; whoever prints it doubles the limit that stopped it."""
     words = {name: value if isinstance(value, str) else f"{value:.12g}" for name, value in limits.items()}
     typed = (word for name, value in words.items() for word in (f"--{name.replace('_', '-')}", value))
-    part = ("--only", only) if only else ()
-    return command("sweep", file, *(("--out", out) if out else ()), *part, *typed)
+    return command("sweep", file, *(("--out", out) if out else ()), *typed)
 
 
-def _sweep(wanted: SweepFile, folder: Path, only: str | None, *, json: bool) -> dict[str, Swept]:
-    """Let the sweep run; where something stops it, how its runs stand is printed before that is told."""
-    from maskbench.cli.sweep_board import SweepBoard
-    from maskbench.presentation.sections.sweep import standing
-    from maskbench.sweeps.sweep_plan import Part
+def _sweep(wanted: SweepFile, folder: Path) -> dict[str, Swept]:
     from maskbench.sweeps.sweeping import AT_ONCE, sweep
 
-    board = SweepBoard(stderr())
-    try:
-        with board:
-            return sweep(
-                wanted.runs,
-                folder,
-                budget=wanted.budget,
-                at_once=wanted.at_once or AT_ONCE,
-                environ=environment(),
-                board=board,
-                command=sys.argv,
-                only=only,
-            )
-    except MaskbenchError as error:
-        if only and isinstance(error, BudgetReached) and error.limit:
-            error.limit *= Part.read(only).count  # what is typed is the limit of all parts
-        if board.swept and json:
-            print_json({name: _as_data(each) for name, each in board.swept.items()})
-        elif board.swept:
-            print_blocks(list(standing(list(board.swept.values()))))
-        raise
+    return sweep(
+        wanted.runs,
+        folder,
+        budget=wanted.budget,
+        at_once=wanted.at_once or AT_ONCE,
+        environ=environment(),
+        tell=say,
+        command=sys.argv,
+    )
 
 
-def _print_plan(wanted: SweepFile, folder: Path, only: str | None, *, json: bool) -> None:
+def _print_plan(wanted: SweepFile, folder: Path, *, json: bool) -> None:
     from msgspec import to_builtins
 
     from maskbench.presentation.sections.sweep import planned
-    from maskbench.sweeps.sweep_forecast import forecast
-    from maskbench.sweeps.sweep_plan import Part
+    from maskbench.runs.estimate import summed
+    from maskbench.sweeps.record import changes, read_sweep
+    from maskbench.sweeps.sweep_checks import estimates, refuse
+    from maskbench.sweeps.sweep_plan import as_one
 
-    runs, budget = wanted.runs, wanted.budget
-    if only is not None:
-        runs, budget = Part.read(only).runs(runs, folder), Part.read(only).share(budget)
-    costs = forecast(runs, folder, environment(), budget)
+    left, why = estimates(wanted.runs, folder, environment(), wanted.budget)
+    for line in changes(read_sweep(folder), wanted.runs, folder):
+        say(line)
+    settings = next(iter(as_one(wanted.runs, wanted.budget).values()))
+    costs, in_all = {name: left.get(name) for name in wanted.runs}, summed(left.values(), settings)
     if json:
-        print_json(to_builtins(costs))
+        print_json(to_builtins({"runs": costs, "estimate": in_all}))
     else:
-        print_blocks(list(planned(costs, next(iter(wanted.runs.values())), budget)))
-    if any(run.refused or run.problem for run in costs.runs):
-        raise SystemExit(WRONG)
+        print_blocks(list(planned(costs, why, in_all, replace(settings, budget=wanted.budget))))
+    refuse(why)
 
 
-def _print_status(wanted: SweepFile, folder: Path, *, json: bool) -> None:
-    from msgspec import to_builtins
-
-    from maskbench.presentation.sections.sweep import begun
-    from maskbench.sweeps.sweep_plan import stands
-
-    known, idle = stands(wanted.runs, folder)
-    if json:
-        print_json({"runs": {name: to_builtins(known.get(name)) for name in wanted.runs}, "never_started": idle})
-    else:
-        print_blocks(list(begun(wanted.runs, known, idle)))
-
-
-def _print(swept: Mapping[str, Swept], wanted: SweepFile, folder: Path, only: str | None, *, json: bool) -> None:
-    """Print how all runs stand, the leaderboard and the curves, and write them into the folder unless it is a part."""
+def _print(swept: Mapping[str, Swept], wanted: SweepFile, folder: Path, *, json: bool) -> None:
+    """Print how all runs stand, the leaderboard and the curves, and write them into the folder."""
     from maskbench.presentation.sections.board import blocks
     from maskbench.presentation.sections.sweep import standing
     from maskbench.results.leaderboard_data import as_json
@@ -190,9 +147,6 @@ def _print(swept: Mapping[str, Swept], wanted: SweepFile, folder: Path, only: st
         print_json({name: _as_data(each) for name, each in swept.items()})
     else:
         print_blocks(shown)
-    if only is not None:
-        say(f"The runs are in {folder}. Once all parts are done: {command('leaderboard', folder)}")
-        return
     written = [folder / BOARD]
     (folder / BOARD).write_text(as_json(page), encoding="utf-8")
     try:

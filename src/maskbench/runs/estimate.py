@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from itertools import cycle
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from maskbench.errors import UsageError
 from maskbench.method.forms.prompts import Prompts
@@ -67,11 +67,41 @@ def estimate(
         _model(stage, model, load, prices.get(stage, {}).get(model), wide, batched=settings.pace.in_batches(stage))
         for (stage, model), load in loads.items()
     ]
+    return _in_all(models, settings, by_counts=by_counts)
+
+
+def summed(estimates: Iterable[Estimate], settings: Settings) -> Estimate:
+    """What several runs would take together; `settings` have the connections and the pace that they share."""
+    estimates = list(estimates)
+    rows: dict[tuple[object, ...], ModelEstimate] = {}
+    for each in (row for estimate in estimates for row in estimate.models):
+        key = each.stage, each.model, each.price, each.batched
+        rows[key] = _both(rows[key], each) if key in rows else each
+    return _in_all(list(rows.values()), settings, by_counts=any(each.by_counts for each in estimates))
+
+
+def _both(one: ModelEstimate, other: ModelEstimate) -> ModelEstimate:
+    """What one model would be asked by two runs, at one price."""
+    return structs.replace(
+        one,
+        calls=_sum((one.calls, other.calls)),
+        input_tokens=_sum((one.input_tokens, other.input_tokens)),
+        output_tokens=_sum((one.output_tokens, other.output_tokens)),
+        cost=_sum((one.cost, other.cost)) if one.cost and other.cost else None,
+        at_most=None if one.at_most is None or other.at_most is None else one.at_most + other.at_most,
+    )
+
+
+def _sum(ranges: Sequence[Range]) -> Range:
+    return sum(low for low, _ in ranges), sum(high for _, high in ranges)
+
+
+def _in_all(models: list[ModelEstimate], settings: Settings, *, by_counts: bool) -> Estimate:
     unknown = any(each.price is None for each in models)
     costs = [each.cost for each in models if each.cost]
     return Estimate(
         models,
-        None if unknown else (sum(low for low, _ in costs), sum(high for _, high in costs)),
+        None if unknown else _sum(costs),
         None if unknown else sum(each.at_most or 0.0 for each in models),
         _seconds(models, settings),
         by_counts,

@@ -29,6 +29,11 @@ class RunLog:
         self._expected = self._settled = self._calls = self._tokens = 0
         self._failures: Counter[str] = Counter()
 
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Replies and verdicts that are settled, those that are expected, and failures."""
+        return self._settled, self._expected, sum(self._failures.values())
+
     def begin(self, expected: Calls, models: Sequence[Model]) -> None:
         """Open the log, and say what is to be had."""
         again = self._log_path.exists() and expected.replies > 0

@@ -30,11 +30,8 @@ class SweepRun(Struct, forbid_unknown_fields=True, kw_only=True):
     name: str
     folder: str
     verdicts: str | None = None
-    subject: str
-    judge: str
     state: State = "waiting"
     why: str | None = None
-    p_lie: float | None = None
 
 
 class SweepRecord(Struct, forbid_unknown_fields=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Which runs of a sweep judge the replies of another one, who waits for whom, and which stay together in a part."""
+"""Which runs of a sweep judge the replies of another one, and who waits for whom."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from pathlib import Path
 
 import orjson
 
-from maskbench.errors import MaskbenchError, RunMismatch, UsageError
+from maskbench.errors import MaskbenchError, UsageError
 from maskbench.judges.verdict_sets import check_name
 from maskbench.models.hf.opening import identified
 from maskbench.runs.folder import RunFolder, options_of
 from maskbench.settings import Budget, Judging, Settings
-from maskbench.sweeps.record import OVER, SweepRun, read_sweep
 from maskbench.types import Stage
 
 RESERVED = frozenset(("sweep.json", "leaderboard.json", "leaderboard.html", "run.lock"))  # files beside the runs
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]{0,79}")
-PARTS = ".parts"  # the folder of a sweep with a record and a lock of each part; no run can be called so
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +68,14 @@ def as_identified(runs: Mapping[str, Settings]) -> dict[str, Settings]:
     return known
 
 
-def refused(error: RunMismatch) -> str:
-    """Why a run of a sweep is refused whose folder holds another one."""
-    return f"{error} In a sweep: give the changed run another name."
+def as_one(runs: Mapping[str, Settings], budget: Budget) -> dict[str, Settings]:
+    """The runs with what holds for all of them: connections and paces of services, and no limits of their own."""
+    connections = max((settings.pace.connections for settings in runs.values()), default=1)
+    shared = {"max_cost": None, "max_tokens_total": None, "rpm": budget.rpm, "tpm": budget.tpm}
+    return {
+        name: settings.having(connections=connections, budget=replace(settings.budget, **shared))
+        for name, settings in runs.items()
+    }
 
 
 def waits_for(name: str) -> str:
@@ -162,73 +165,3 @@ def _device(asked: str | None) -> str:
     except UsageError:
         return str(asked)
     return "cuda" if device == "auto" else device
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Part:
-    """The `number`th of `count` parts of a sweep."""
-
-    number: int
-    count: int
-
-    @classmethod
-    def read(cls, text: str) -> Part:
-        """A part as it is typed, 3/8; raises UsageError for what is none."""
-        number, _, count = text.partition("/")
-        if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
-            raise UsageError(f"--only {text}: give a part and how many there are, as in 3/8.")
-        return cls(int(number), int(count))
-
-    def runs(self, runs: Mapping[str, Settings], out: Path) -> dict[str, Settings]:
-        """Its runs, the same ones whatever is measured already; raises UsageError where it has none."""
-        groups = _groups(runs, out)
-        if self.number > len(groups):
-            raise UsageError(f"--only {self.number}/{self.count}: these runs make {len(groups)} parts at most.")
-        return {name: runs[name] for name in self.names(groups)}
-
-    def names(self, groups: Sequence[Sequence[str]]) -> list[str]:
-        """The names of its runs, of groups that stay together."""
-        size, more = divmod(len(groups), self.count)
-        first, end = (place * size + min(place, more) for place in (self.number - 1, self.number))
-        return [name for group in groups[first:end] for name in group]
-
-    def share(self, budget: Budget) -> Budget:
-        """What it may use, so that all parts together keep to the limits; raises UsageError where that is nothing."""
-        whole = {name: getattr(budget, name) for name in ("rpm", "tpm", "max_tokens_total")}
-        for name, value in whole.items():
-            if value is not None and value < self.count:
-                option = f"--{name.replace('_', '-')}"
-                raise UsageError(f"{option} {value} cannot be divided among {self.count} parts. Give more.")
-        shares = {name: value and value // self.count for name, value in whole.items()}
-        return replace(budget, max_cost=budget.max_cost and budget.max_cost / self.count, **shares)
-
-    def place(self, out: Path) -> Path:
-        """Where its record and its lock are."""
-        return out / PARTS / f"{self.number}-of-{self.count}"
-
-
-def _groups(runs: Mapping[str, Settings], out: Path) -> list[list[str]]:
-    """The runs that share replies, by name."""
-    tasks = arrange(runs, out / PARTS / "none")
-    groups: dict[str, list[str]] = {}
-    for task in tasks.values():
-        source = task
-        while source.needs:
-            source = tasks[source.needs[0]]
-        groups.setdefault(source.name, []).append(task.name)
-    return list(groups.values())
-
-
-def stands(runs: Mapping[str, Settings], out: Path) -> tuple[dict[str, SweepRun], dict[str, list[str]]]:
-    """How runs stand that any part has begun, by name, and the runs of the parts that were never started."""
-    places = [out, *out.glob(f"**/{PARTS}/*-of-*")]
-    known: dict[str, SweepRun] = {}
-    for record in filter(None, map(read_sweep, places)):
-        known |= {run.name: run for run in record.runs if run.name not in known or run.state in OVER}
-    started = {Part.read(place.name.replace("-of-", "/")) for place in places[1:]}
-    groups = _groups(runs, out)
-    of = {part.count for part in started}
-    waiting = {Part(number, count) for count in of for number in range(1, count + 1)} - started
-    idle = {f"{part.number}/{part.count}": [name for name in part.names(groups) if name not in known]
-            for part in sorted(waiting)}  # fmt: skip
-    return known, {part: left for part, left in idle.items() if left}

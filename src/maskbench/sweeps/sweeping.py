@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from queue import SimpleQueue
-from typing import Protocol
+from queue import Empty, SimpleQueue
 
-from maskbench.errors import BudgetReached, Interrupted, MaskbenchError, UsageError
+from maskbench.errors import BudgetReached, Interrupted, MaskbenchError
 from maskbench.judges.judge_again import Source, judge, take_known
 from maskbench.measurement import measure_beside
 from maskbench.method.asks import VERDICTS
 from maskbench.models.chat.services import environment
 from maskbench.models.hf.opening import Stock
+from maskbench.plain import plain
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
 from maskbench.runs.begin import joined
@@ -30,10 +30,11 @@ from maskbench.runs.run_log import RunLog
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Budget, Settings
 from maskbench.sweeps.record import OVER, State, SweepRecord, SweepRun, changes, gone_from, read_sweep, write_sweep
-from maskbench.sweeps.sweep_forecast import faults, judging, refusals
-from maskbench.sweeps.sweep_plan import Part, Task, arrange, as_identified, check_names, sources, waits_for
+from maskbench.sweeps.sweep_checks import judging, looked_at, refuse
+from maskbench.sweeps.sweep_plan import Task, arrange, as_identified, as_one, check_names, sources, waits_for
 
 AT_ONCE = 12  # runs that are under way at a time
+LINE_SECONDS = 10.0  # from one line on how all runs stand to the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,34 +47,15 @@ class Swept:
     summary: Summary | None = None
 
 
-class Board(Protocol):
-    """Whoever watches a sweep."""
+class _Log(RunLog):
+    """The log of one run, whose lines are told with its name."""
 
-    def watcher(self, task: Task) -> Watcher:
-        """Who watches one run of it."""
-        ...
+    def __init__(self, task: Task, tell: Callable[[str], None], told: set[str]) -> None:
+        super().__init__(RunFolder(task.folder).log, told)
+        self._name, self._tell = task.name, tell
 
-    def stands(self, swept: Swept) -> None:
-        """A run has another state now."""
-        ...
-
-    def tell(self, line: str) -> None:
-        """A line that the user should read."""
-        ...
-
-
-class Unboarded:
-    """Nobody watches a sweep; its runs write their logs."""
-
-    def watcher(self, task: Task) -> Watcher:
-        """The log of the run."""
-        return RunLog(RunFolder(task.folder).log)
-
-    def stands(self, swept: Swept) -> None:
-        """Nobody is there to see it."""
-
-    def tell(self, line: str) -> None:
-        """Nobody is there to read it."""
+    def _show(self, line: str) -> None:
+        self._tell(f"{self._name}: {line}")
 
 
 def sweep(
@@ -83,60 +65,25 @@ def sweep(
     budget: Budget | None = None,
     at_once: int = AT_ONCE,
     environ: Mapping[str, str] | None = None,
-    board: Board | None = None,
+    tell: Callable[[str], object] | None = None,
     command: Sequence[str] = (),
-    only: str | None = None,
 ) -> dict[str, Swept]:
     """Measure many runs, given by name, beside each other into folders of `out`, or go on with them.
 
     Runs at one service share its connections, `--rpm` and `--tpm`; the limits of `budget` hold for all runs together.
-    Runs that differ in their judge alone share the subject's replies. `only` is one of N parts, as in "3/8", with a
-    part's share of the limits: others may measure the rest into the same folder meanwhile. A run that fails on its way
-    stops no other: its error is its `why`. Returns how each run stands. Raises UsageError, before anything is asked,
-    for whatever is known to be wrong with any run, RunLocked where the sweep is under way, Interrupted where it was
-    stopped and BudgetReached at a limit; whatever was answered is kept.
+    Runs that differ in their judge alone share the subject's replies. `tell` is told how it goes, a line at a time, in
+    any thread. A run that fails on its way stops no other: its error is its `why`. Returns how each run stands. Raises
+    UsageError, before anything is asked, for whatever is known to be wrong with any run, RunLocked where the sweep is
+    under way, Interrupted where it was stopped and BudgetReached at a limit; whatever was answered is kept.
     """
     folder, budget = Path(out), budget or Budget()
     environ = environment(Path.cwd()) if environ is None else environ
     check_names(runs)
-    place = folder
-    if only is not None:
-        part = Part.read(only)
-        runs, budget, place = part.runs(runs, folder), part.share(budget), part.place(folder)
-    runs = _as_one(runs, budget)
-    _check(runs, folder, place, budget, environ)
+    runs = as_one(runs, budget)
+    refuse(looked_at(runs, folder, environ, budget)[1])
     make_folder(folder)
-    for inside in (place.parent, place) if only else ():
-        make_folder(inside, inherited(folder))
-    with RunFolder(place).writing("give this sweep another --out"):
-        board = board or Unboarded()
-        return _Sweep(runs, folder, budget, at_once, environ, board, command, place).all()
-
-
-def _as_one(runs: Mapping[str, Settings], budget: Budget) -> dict[str, Settings]:
-    """The runs with what holds for all of them: connections and paces of services, and no limits of their own."""
-    connections = max((settings.pace.connections for settings in runs.values()), default=1)
-    shared = {"max_cost": None, "max_tokens_total": None, "rpm": budget.rpm, "tpm": budget.tpm}
-    return {
-        name: settings.having(connections=connections, budget=replace(settings.budget, **shared))
-        for name, settings in runs.items()
-    }
-
-
-def _check(
-    runs: Mapping[str, Settings],
-    out: Path,
-    place: Path,
-    budget: Budget,
-    environ: Mapping[str, str],
-) -> None:
-    """Raise UsageError with all that can be known to be wrong with any run, before the others are paid for."""
-    record = read_sweep(place)
-    done = {run.name for run in record.runs if run.state in OVER} if record else set[str]()
-    tasks = arrange(as_identified(runs), out)
-    if why := faults(tasks, environ, budget, done) | refusals(tasks, environ):
-        lines = (f"  {name}: {why[name]}" for name in tasks if name in why)
-        raise UsageError("\n".join(["Nothing was asked, because not every run could be:", *lines]))
+    with RunFolder(folder).writing("give this sweep another --out"):
+        return _Sweep(runs, folder, budget, at_once, environ, tell, command).all()
 
 
 @dataclass(slots=True)
@@ -148,9 +95,8 @@ class _Sweep:
     budget: Budget
     at_once: int
     environ: Mapping[str, str]
-    board: Board
+    tell: Callable[[str], object] | None
     command: Sequence[str]
-    place: Path  # of its record
     tasks: dict[str, Task] = field(default_factory=dict)
     swept: dict[str, Swept] = field(default_factory=dict)
     pool: Pool = field(init=False)
@@ -162,6 +108,8 @@ class _Sweep:
     _stocks: dict[frozenset[str], tuple[str, Stock]] = field(default_factory=dict)  # the last subject of each device
     _ended: SimpleQueue[tuple[str, Swept | BaseException]] = field(default_factory=SimpleQueue)
     _broken: BaseException | None = None
+    _logs: list[_Log] = field(default_factory=list)  # of the runs that were begun
+    _told: set[str] = field(default_factory=set)  # lines that every run would say
 
     def all(self) -> dict[str, Swept]:
         """Let every run end in one way or another, as many at a time as may."""
@@ -175,18 +123,37 @@ class _Sweep:
         with joined(self.runs.values(), self.at_once), kept(self.out), signals(self._interrupt):
             while self._start() or self._stoppers:
                 if self._stoppers:
-                    self._take(*self._ended.get())  # Ctrl-C is heard while it waits here
+                    self._wait()
         return self._result()
+
+    def _wait(self) -> None:
+        """Until a run has ended; Ctrl-C is heard meanwhile, and how all runs stand is said now and then."""
+        try:
+            self._take(*self._ended.get(timeout=LINE_SECONDS))
+        except Empty:
+            self._say(self._line())
+
+    def _line(self) -> str:
+        states = [swept.state for swept in self.swept.values()]
+        settled, expected, failed = (sum(log.counts[place] for log in self._logs) for place in range(3))
+        return (
+            f"{sum(state in OVER for state in states)} of {len(states)} runs done, {states.count('running')} under "
+            f"way: {settled:,}/{expected:,} calls of those begun, {failed:,} failed"
+        )
+
+    def _say(self, line: str) -> None:
+        if self.tell:
+            self.tell(plain(line))
 
     def _remember(self) -> None:
         """Read the record of earlier sessions, and tell what the file has now that it had not, or has no more."""
-        record = read_sweep(self.place)
+        record = read_sweep(self.out)
         self._created = record.created if record else now()
         known = [*record.runs, *record.gone] if record else []
         self.before = {run.name: run for run in known if run.name in self.runs}
         self._gone = gone_from(record, self.runs)
         for line in changes(record, self.runs, self.out):
-            self.board.tell(line)
+            self._say(line)
 
     def _count_before(self) -> None:
         """Tell the purse what was used in earlier sessions, by runs that are gone from the file, too."""
@@ -249,7 +216,7 @@ class _Sweep:
 
     def _measured(self, task: Task, stopper: Stopper) -> Summary:
         make_folder(task.folder, inherited(self.out))
-        watcher = self.board.watcher(task)
+        self._logs.append(watcher := _Log(task, self._say, self._told))
         try:
             if task.verdicts is None:
                 stock = self._stock(task)
@@ -308,18 +275,14 @@ class _Sweep:
 
     def _put(self, swept: Swept) -> None:
         self.swept[swept.task.name] = swept
-        self.board.stands(swept)
+        if swept.state not in ("waiting", "running"):
+            self._say(f"{swept.task.name}: {swept.state}{f', {swept.why}' if swept.why else ''}")
         if len(self.swept) == len(self.tasks):
-            write_sweep(self.place, self._record())
+            write_sweep(self.out, self._record())
 
     def _record(self) -> SweepRecord:
         runs = [self._shown(swept) for swept in self.swept.values()]
-        return SweepRecord(
-            maskbench=version("maskbench"),
-            created=self._created,
-            runs=runs,
-            gone=self._gone,
-        )
+        return SweepRecord(maskbench=version("maskbench"), created=self._created, runs=runs, gone=self._gone)
 
     def _shown(self, swept: Swept) -> SweepRun:
         task = swept.task
@@ -329,11 +292,8 @@ class _Sweep:
             name=task.name,
             folder=task.folder.relative_to(self.out).as_posix(),
             verdicts=task.verdicts,
-            subject=task.settings.label,
-            judge=task.settings.judging.judge,
             state=was.state if was and over else swept.state,
             why=swept.why,
-            p_lie=swept.summary.rates["p_lie"].value if swept.summary else was.p_lie if was and over else None,
         )
 
     def _result(self) -> dict[str, Swept]:

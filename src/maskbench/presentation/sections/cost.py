@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from maskbench.judges.verdict_sets import JudgeUsage, SubjectUsage, Usage
 from maskbench.models.prices import FREE, Price
@@ -24,7 +24,7 @@ def estimated(estimate: Estimate, settings: Settings) -> Iterator[Block]:
     if all(each.price == FREE for each in estimate.models):
         return
     rows = [
-        (f"{each.stage} {one_line(each.model)}", *_counts(each), _money(each.cost, each.price))
+        (f"{each.stage} {one_line(each.model)}", *counts((each,)), _money(each.cost, each.price))
         for each in estimate.models
     ]
     yield Rows(("money, from least to most", "calls", "tokens in", "tokens out", "US dollars"), tuple(rows))
@@ -121,10 +121,10 @@ def _total(its_bill: Bill) -> str:
     return spent(its_bill) or "no price is known"
 
 
-def _counts(each: ModelEstimate) -> tuple[str, ...]:
-    return tuple(
-        _between(*(f"{end:,.0f}" for end in ends)) for ends in (each.calls, each.input_tokens, each.output_tokens)
-    )
+def counts(models: Iterable[ModelEstimate]) -> tuple[str, ...]:
+    """Calls, tokens in and tokens out of these models together, from least to most."""
+    columns = zip(*((each.calls, each.input_tokens, each.output_tokens) for each in models), strict=True)
+    return tuple(_between(*(f"{sum(ends):,.0f}" for ends in zip(*ranges, strict=True))) for ranges in columns)
 
 
 def _money(cost: Range | None, price: Price | None) -> str:

@@ -1,0 +1,140 @@
+"""What is known of the runs of a sweep before anything is asked: what is wrong with them, and what they would take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from maskbench.errors import MaskbenchError, RunMismatch, UsageError
+from maskbench.method.asks import VERDICTS
+from maskbench.method.forms import prompts_of
+from maskbench.models.chat.extra_fields import check_extra
+from maskbench.models.hf.opening import check_options, identified
+from maskbench.models.names import check_judges, check_models
+from maskbench.models.serve.own_server import addressed
+from maskbench.models.serve.serve_command import check_program
+from maskbench.runs.begin import check_held, wanted
+from maskbench.runs.bill import prices_kept
+from maskbench.runs.estimate import Estimate, estimate, planned
+from maskbench.runs.folder import RunFolder, check_same_judge
+from maskbench.runs.meter import known_prices
+from maskbench.runs.options import check
+from maskbench.runs.stored_programs import to_ask_by
+from maskbench.runs.watching import Unwatched
+from maskbench.settings import Budget, Settings
+from maskbench.sweeps.record import OVER, read_sweep
+from maskbench.sweeps.sweep_plan import Task, arrange, as_identified, as_one, waits_for
+
+
+def estimates(
+    runs: Mapping[str, Settings], out: Path, environ: Mapping[str, str], budget: Budget
+) -> tuple[dict[str, Estimate], dict[str, str]]:
+    """What runs that are not done would take, all of it where they were begun, and why runs are refused; by name."""
+    tasks, why = looked_at(as_one(runs, budget), out, environ, budget)
+    left = {}
+    for task in tasks:
+        try:
+            left[task.name] = _estimate(task, environ)
+        except MaskbenchError as error:
+            why.setdefault(task.name, str(error))
+    return left, why
+
+
+def _estimate(task: Task, environ: Mapping[str, str]) -> Estimate:
+    """What one run would take, as its own dry run has it; whoever judges stored replies asks no subject."""
+    plan, by_counts = planned(task.settings, environ, prompts_of(task.settings))
+    loads = {key: load for key, load in plan.loads.items() if key[0] in task.stages}
+    kept = prices_kept(RunFolder(task.folder), task.verdicts or VERDICTS)
+    prices = known_prices(task.settings, environ, stages=task.stages, kept=kept)
+    return estimate(loads, task.settings, prices, by_counts=by_counts)
+
+
+def looked_at(
+    runs: Mapping[str, Settings], out: Path, environ: Mapping[str, str], budget: Budget
+) -> tuple[list[Task], dict[str, str]]:
+    """The runs of a sweep that are not done, and all that is known to be wrong with any run, by its name."""
+    record = read_sweep(out)
+    done = {run.name for run in record.runs if run.state in OVER} if record else set[str]()
+    tasks = arrange(as_identified(runs), out)
+    left = [task for name, task in tasks.items() if name not in done]
+    why = _faults(left, environ, budget) | _refusals(tasks, environ)
+    return left, {name: why[name] for name in tasks if name in why}
+
+
+def refuse(why: Mapping[str, str]) -> None:
+    """Raise UsageError where anything is wrong with any run."""
+    if why:
+        lines = (f"  {name}: {sentence}" for name, sentence in why.items())
+        raise UsageError("\n".join(["Nothing was asked, because not every run could be:", *lines]))
+
+
+def _faults(tasks: Iterable[Task], environ: Mapping[str, str], budget: Budget) -> dict[str, str]:
+    """What is known to be wrong with these runs, by name: of settings, files, keys and prices."""
+    why = {}
+    for task in tasks:
+        try:
+            _check_asked(task, environ, budget)
+        except MaskbenchError as error:
+            why[task.name] = str(error)
+    return why
+
+
+def _refusals(tasks: Mapping[str, Task], environ: Mapping[str, str]) -> dict[str, str]:
+    """Why folders refuse runs: they hold others, or what the runs need is refused; by the run's name."""
+    why = {name: sentence for name, task in tasks.items() if (sentence := _refusal(task, environ))}
+    while held := [task for task in tasks.values() if task.name not in why and not why.keys().isdisjoint(task.needs)]:
+        why |= {task.name: waits_for(next(name for name in task.needs if name in why)) for task in held}
+    return {name: why[name] for name in tasks if name in why}
+
+
+def _refusal(task: Task, environ: Mapping[str, str]) -> str | None:
+    folder = RunFolder(task.folder)
+    if not folder.exists:
+        return None
+    try:
+        if task.verdicts is None:
+            _check_run(folder, task.settings, environ)
+        elif task.verdicts in folder.read().verdict_sets:
+            settings = judging(folder, task.settings)
+            prompts = prompts_of(settings)
+            check_same_judge(folder, task.verdicts, settings, prompts.hash)
+    except RunMismatch as error:
+        return f"{error} In a sweep: give the changed run another name."
+    except MaskbenchError as error:
+        return str(error)
+    return None
+
+
+def _check_asked(task: Task, environ: Mapping[str, str], budget: Budget) -> None:
+    """Raise what a run would as soon as it began: settings, files, names, keys, addresses, prices and scenarios."""
+    settings, run = identified(task.settings), RunFolder(task.folder)
+    check(settings)
+    check_options(settings)
+    check_extra(settings, environ)
+    check_program(settings)
+    (check_judges if task.verdicts else check_models)(settings, addressed(environ, settings))
+    prompts = prompts_of(settings)
+    if not run.exists and not task.needs:
+        planned(settings, environ, prompts)
+    try:
+        limited = replace(settings, budget=replace(settings.budget, max_cost=budget.max_cost))
+        known_prices(limited, environ, stages=task.stages, kept=prices_kept(run, task.verdicts or VERDICTS))
+    except UsageError as error:
+        raise UsageError(f"{error} In a sweep's file these options are keys of [every].") from None
+
+
+def _check_run(folder: RunFolder, settings: Settings, environ: Mapping[str, str]) -> None:
+    prompts = prompts_of(settings)
+    check_held(folder, settings, prompts, wanted(folder, settings, environ, Unwatched()))
+
+
+STARTED = ("serve", "serve_judge", "cluster", "trust_remote_code")  # which the file says, and not the folder
+
+
+def judging(folder: RunFolder, settings: Settings) -> Settings:
+    """The settings of a run in a folder, with the judging, the budget and the connections of others."""
+    options = settings.options
+    started = {name: options[name] for name in ("connections", *STARTED)}
+    stored = folder.settings().having(judging=settings.judging, budget=settings.budget, **started)
+    return to_ask_by(stored, STARTED, folder.path, ("judge",))
