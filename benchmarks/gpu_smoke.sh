@@ -26,14 +26,17 @@ busy=${BUSY:-64}
 tokens=${TOKENS:-64}
 quoted=$(printf '%q' "$model")
 
+port=$("$python" -c 'import socket; free = socket.socket(); free.bind(("127.0.0.1", 0)); print(free.getsockname()[1])')
+here="--host 127.0.0.1 --port $port"
+
 case "${SERVE:+own}$engine" in
-  own*) serve=$SERVE name=${NAME:?NAME is what the server calls the model} engine=${ENGINE:-its own server} ;;
-  vllm) serve="vllm serve $quoted --served-model-name smoke --generation-config vllm" name=smoke ;;
+  own*) serve=${SERVE//\{port\}/$port} name=${NAME:?NAME is what the server calls the model} engine=${ENGINE:-its own server} asked=false ;;
+  vllm) serve="vllm serve $quoted --served-model-name smoke --generation-config vllm $here" name=smoke asked="vllm --version" ;;
   sglang)
-    serve="$python -m sglang.launch_server --model-path $quoted --served-model-name smoke --sampling-defaults openai"
-    name=smoke
+    serve="$python -m sglang.launch_server --model-path $quoted --served-model-name smoke --sampling-defaults openai $here"
+    name=smoke asked="$python -c 'import sglang; print(sglang.__version__)'"
     ;;
-  transformers) serve="transformers serve $quoted" name=$model ;;
+  transformers) serve="transformers serve $quoted $here" name=$model asked="transformers version" ;;
   *)
     echo "ENGINE=$engine is not known. Give vllm, sglang or transformers, or your own SERVE and NAME." >&2
     exit 2
@@ -41,9 +44,9 @@ case "${SERVE:+own}$engine" in
 esac
 
 work=$(mktemp -d)
-sampler=
-trap '[[ -z $sampler ]] || kill "$sampler" 2>/dev/null || true; rm -rf "$work"' EXIT
-echo '{"": "{\"reason\": \"Scripted.\", \"verdict\": \"A\", \"evasion\": null}"}' > "$work/judge.json"
+sampler= server=
+trap '[[ -z $sampler ]] || kill "$sampler" 2>/dev/null || true; stop; rm -rf "$work"' EXIT
+echo '{"": "{\"reason\": \"Scripted.\", \"code\": \"{{code}}\", \"verdict\": \"A\", \"evasion\": null}"}' > "$work/judge.json"
 
 # The megabytes that are in use: of all GPUs together, or of this machine's memory where it has none.
 used() {
@@ -66,12 +69,63 @@ sample() {
   done
 }
 
+# Start the server, in a group of processes of its own, and wait until it answers.
+start() {
+  used > "$work/server.before"
+  set -m
+  bash -c "exec $serve" > "$work/server.log" 2>&1 &
+  server=$!
+  set +m
+  local began=$SECONDS
+  until answers; do
+    if ! kill -0 "$server" 2> /dev/null; then
+      echo "The server ended before it answered:" >&2
+      tail -n 30 "$work/server.log" >&2
+      exit 1
+    fi
+    sleep 1
+  done
+  echo "$((SECONDS - began))" > "$work/server.seconds"
+}
+
+# Whether it says that it is well; where it has no such page, whether it lists its models.
+answers() {
+  "$python" - "http://127.0.0.1:$port" << 'END'
+import sys, urllib.error, urllib.request
+
+def status(page):
+    try:
+        return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(sys.argv[1] + page, timeout=5).status
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return None
+
+well = status("/health")
+sys.exit(not (well == 200 or (well in (404, 405, 501) and status("/v1/models") == 200)))
+END
+}
+
+# End it with its group.
+stop() {
+  if [[ -n $server ]]; then
+    kill -TERM -- "-$server" 2> /dev/null || true
+    wait "$server" 2> /dev/null || true
+    kill -KILL -- "-$server" 2> /dev/null || true
+    server=
+  fi
+}
+
 # measure NAME MODEL WORDS...: one run, stopped gently when its time is over; what it has answered until then counts.
 measure() {
   local run=$1 subject=$2 code=0
   shift 2
   echo "== $run: $subject" >&2
-  used > "$work/$run.before"
+  if [[ -n $server ]]; then # the server's memory counts
+    cp "$work/server.before" "$work/$run.before"
+  else
+    used > "$work/$run.before"
+  fi
   sample "$work/$run.most" &
   sampler=$!
   printf 'model = "%s"\ntimeout = %s\n' "$subject" "$seconds" > "$work/$run.toml"
@@ -95,14 +149,18 @@ measure() {
   if ((code != 0 && code != 1 && code != 130)); then
     echo "The run $run ended with $code:" >&2
     cat "$work/$run.said" >&2
-    [[ ! -f $work/$run/serve.log ]] || tail -n 30 "$work/$run/serve.log" >&2
+    [[ -z $server ]] || tail -n 30 "$work/server.log" >&2
     exit 1
   fi
 }
 
-measure served-greedy "openai-api/smoke/$name" --serve "$serve" --temperature 0 --connections 8
-measure served-fast "openai-api/smoke/$name" --serve "$serve" --temperature 1 --connections "$busy"
+version=$(bash -c "$asked" 2> /dev/null | tail -n 1) || version="of an unknown version"
+start
+export SMOKE_BASE_URL=http://127.0.0.1:$port/v1
+measure served-greedy "openai-api/smoke/$name" --temperature 0 --connections 8
+measure served-fast "openai-api/smoke/$name" --temperature 1 --connections "$busy"
+stop
 measure here-greedy "hf/$model" --temperature 0 --connections 8
 measure here-fast "hf/$model" --temperature 1 --connections "$busy"
 
-"$python" "$(dirname "$0")/smoke_table.py" "$work" "$engine" "$model"
+"$python" "$(dirname "$0")/smoke_table.py" "$work" "$engine $version" "$model"

@@ -39,9 +39,6 @@ from shelf_server import dice, serve
 ROOT = Path(__file__).parents[1]
 HALVES = ("whole", "killed")
 STARTER = "--scenarios starter --sample 24 --judge openai/judge --connections 8"
-SERVER = (
-    f'{sys.executable} {ROOT}/tests/own_chat_server.py --port {{port}} --models served --says "I say 0123456789ab."'
-)
 
 # Words that a version may print in place of others: (pattern, what stands for both).
 ALLOWED: Sequence[tuple[str, str]] = (
@@ -102,12 +99,11 @@ judged-too  judge brought --judge openai/judge
 sim         run sim/lie=0.4,thinks=0.5,drift=0.05 --sample 30 --statements 3 --judge sim-judge/accuracy=0.9 --out sim
 sim-two     run sim/lie=0.2 --sample 30 --statements 3 --judge sim-judge/accuracy=0.9 --out sim-two
 scripted    run scripted/script.json --scenarios own --judge openai/judge --out scripted
-served      run vllm/served --scenarios own --judge openai/judge --serve '{SERVER}' --out served
 pinocchio   run pinocchio --sample 12 --out pinocchio
 steer       intervene steer pinocchio --contrast pairs.jsonl --out vectors
 """
 # What is not killed: what asks nobody here, and what would take long.
-LOCAL = ("imported", "inspected", "brought", "sim", "sim-two", "scripted", "served", "pinocchio")
+LOCAL = ("imported", "inspected", "brought", "sim", "sim-two", "scripted", "pinocchio")
 ONCE = ("steer",)  # in the whole half alone
 BEFORE = {"imported": "export whole --format published --out published"}  # what a command needs, made first
 

@@ -88,15 +88,12 @@ def machine() -> str:
 
 def table(folder: Path, engine: str, model: str) -> str:
     """The whole table in Markdown."""
-    sessions = RunFolder(folder / "served-greedy").read().sessions
-    about = next(iter(sessions[-1].servers or ()), None)
-    served = f"{engine} {about.version or 'of an unknown version'}" if about else engine
-    started = f"{about.seconds:.0f} s" if about else "unknown"
+    started = (folder / "server.seconds").read_text().strip()
     rows = {name: speed(folder, name).row for name in ("served-greedy", "served-fast", "here-greedy", "here-fast")}
     return "\n".join(
         [
-            f"**{model}**: {served} beside hf/ (transformers {version('transformers')}), {machine()}, maskbench "
-            f"{version('maskbench')}. The server answered after {started}.",
+            f"**{model}**: {engine} beside hf/ (transformers {version('transformers')}), {machine()}, maskbench "
+            f"{version('maskbench')}. The server answered after {started} s.",
             "",
             agreement(replies(folder / "served-greedy"), replies(folder / "here-greedy")),
             "",

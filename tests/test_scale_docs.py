@@ -12,8 +12,6 @@ import yaml  # type: ignore[import-untyped]
 
 import scale
 import scale_arithmetic
-from maskbench.models.serve.serve_command import commands
-from maskbench.settings import Settings
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "project" / "scale.md").read_text("utf-8")
@@ -83,12 +81,14 @@ def test_a_machine_that_may_vanish_has_no_run() -> None:
     assert cloud["resources"]["use_spot"] is False
 
 
-def test_the_cloud_machine_serves_with_a_command_that_a_run_takes() -> None:
-    """The server's command of the file is one that maskbench knows, with the sampling left as it is."""
-    words = shlex.split(manifest("skypilot.yaml")["run"])
-    command = commands(Settings.of("vllm/m", "openai/j", "starter", serve=words[words.index("--serve") + 1]))["subject"]
-    assert command.engine == "vllm"
-    assert " ".join(command.words).endswith("--generation-config vllm")
+def test_the_cloud_machine_serves_and_waits_before_it_measures() -> None:
+    """The server leaves the sampling as it is, gets no key, and has answered before the run begins."""
+    serves, run = manifest("skypilot.yaml")["run"].split("maskbench run", 1)
+    words = shlex.split(serves)
+    assert words[:3] == ["env", "-u", "OPENAI_API_KEY"]
+    assert "--generation-config vllm" in " ".join(words)
+    assert "until curl" in serves
+    assert run.startswith(' "vllm/$MODEL"')
 
 
 @pytest.mark.parametrize("name", ["kubernetes-job.yaml", "kuberay-job.yaml", "skypilot.yaml"])

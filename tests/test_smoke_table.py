@@ -43,6 +43,15 @@ def test_speed_counts_answers_and_time_of_a_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it is a shell script")
+def test_the_judge_of_the_script_gives_verdicts(tmp_path: Path) -> None:
+    """What the script has its judge say is read as a verdict, so that no run stops for want of verdicts."""
+    line = next(line for line in SCRIPT.read_text().splitlines() if line.startswith("echo '{"))
+    subprocess.run(["bash", "-c", line], env={"work": str(tmp_path)}, check=True)
+    chosen = Settings.of("sim", f"scripted/{tmp_path}/judge.json", "starter", limit=3, archetypes=("provided_facts",))
+    assert measure(chosen, tmp_path / "run", {}).failures == {}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it is a shell script")
 def test_the_script_reads_and_says_how_it_is_called() -> None:
     """The shell finds no fault in the script, and without a model it shows its usage."""
     subprocess.run(["bash", "-n", str(SCRIPT)], check=True)

@@ -77,10 +77,6 @@ class Unreachable(ModelError):
     """Nothing answers at the endpoint's address."""
 
 
-class ServerDied(ModelError):
-    """The server that a run had started is gone; everything that was answered is kept."""
-
-
 class RunError(MaskbenchError):
     """A run folder that cannot be used as asked."""
 

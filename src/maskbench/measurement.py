@@ -17,8 +17,6 @@ from maskbench.models.chat.services import environment
 from maskbench.models.families import kinship
 from maskbench.models.hf.opening import Stock, check_options, identified, is_local
 from maskbench.models.names import Reach, check_models, open_judges, open_subject
-from maskbench.models.serve.own_server import addressed
-from maskbench.models.serve.serve_command import check_program
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
 from maskbench.runs.begin import prepare, wanted
@@ -146,8 +144,7 @@ def _measure(
     if imported := is_import(folder):
         check_completion(folder, settings, prompts)
     if not models and (not folder.exists or (imported and not folder.read().later)):
-        check_program(settings)
-        check_models(settings, addressed(environ, settings))  # a wrong name or a missing key leaves no folder behind
+        check_models(settings, environ)  # a wrong name or a missing key leaves no folder behind
     brought = [model.name for model in models or ()]
     known_prices(settings, environ, brought, kept=prices_kept(folder))  # what it refuses leaves no folder, either
     wants = None if imported else wanted(folder, settings, environ, watcher)

@@ -185,8 +185,6 @@ class Pace:
     threads: Annotated[int, Meta(ge=1)] | None = None  # that torch computes with; none: the quicker of one and all
     cluster: str | None = None  # the Ray cluster whose machines compute; none: this process does
     gpus_per_model: Annotated[float, Meta(gt=0, le=1024)] | None = None  # of a cluster; none: by its weights
-    serve: str | None = None  # a command that ends in a server, which the run starts for the subject
-    serve_judge: str | None = None  # and for the judge
 
     def in_batches(self, stage: Stage) -> bool:
         """Whether the requests of a stage go out in batches."""
@@ -318,26 +316,16 @@ def _value(make: Callable[..., Any], part: Any) -> Any:
     return make(**part) if isinstance(part, dict) else part
 
 
-# What starts a program, joins a machine or trusts code, with the stages that it is for: it counts where it was typed.
-_STARTS: Mapping[str, Sequence[Stage]] = {
-    "serve": ("subject",),
-    "serve_judge": ("judge",),
-    "cluster": STAGES,
-    "trust_remote_code": STAGES,
-}
-
-
 def starts(settings: Settings, stages: Sequence[Stage] = STAGES) -> dict[str, Any]:
-    """What these settings start, join or trust where these stages are asked, by the names of the options."""
+    """The machines that these settings join and the code that they trust where these stages are asked, by option."""
     asked = {"subject": (settings.subject.name,), "judge": settings.judging.judges}
     is_here = any(name.startswith("hf/") for stage in stages for name in asked[stage])
-    options = settings.options
-    names = (name for name, of in _STARTS.items() if set(of) & set(stages))
-    return {name: options[name] for name in names if options[name] and (name != "trust_remote_code" or is_here)}
+    named = {"cluster": settings.pace.cluster, "trust_remote_code": settings.subject.trust_remote_code and is_here}
+    return {name: value for name, value in named.items() if value}
 
 
 def check_starts(settings: Settings, stages: Sequence[Stage]) -> None:
-    """Raise UsageError where models would be asked by what a folder holds of programs, machines or trusted code."""
+    """Raise UsageError where models would be asked by what a folder holds of machines or trusted code."""
     if isinstance(settings, Stored) and (named := starts(settings, stages)):
         raise UsageError(
             f"These settings were read from a folder, and {' and '.join(named)} would run code here or elsewhere. "

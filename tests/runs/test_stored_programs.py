@@ -1,4 +1,4 @@
-"""What a handed-over folder would start, join or trust is shown and has to be typed again, whichever command asks."""
+"""What a handed-over folder would join or trust is shown and has to be typed again, whichever command asks."""
 
 from __future__ import annotations
 
@@ -82,9 +82,6 @@ def hostile(field: str, place: Path, mark: Path) -> dict[str, Any]:
     """Settings that would write a file, or join a machine, if they were followed, by name."""
     if field == "cluster":
         return {field: "127.0.0.1:9"}
-    if field != "trust_remote_code":
-        judge = "openai-api/own/judge"
-        return {field: f"sh -c 'touch {mark}' {{port}}", "subject": SERVED, "judge": judge, "numeric_judge": judge}
     folder = place / "model"
     folder.mkdir()
     (folder / "own.py").write_text(f"open({str(mark)!r}, 'w')\n")
@@ -106,8 +103,7 @@ def is_followed(line: str, field: str) -> bool:
     """Whether a command goes on by this field: a sweep asks by its file, and others by who is asked."""
     if line.startswith("sweep"):
         return False
-    is_other_judge = OTHER in line and field in ("serve_judge", "trust_remote_code")
-    return not is_other_judge and (field != "serve" or not line.startswith("judge"))
+    return OTHER not in line or field != "trust_remote_code"
 
 
 def test_every_command_is_known_here() -> None:
@@ -115,14 +111,13 @@ def test_every_command_is_known_here() -> None:
     assert {name for name in app() if not name.startswith("-")} == {*ASKS, *NEVER}
 
 
-@pytest.mark.parametrize("field", ["serve", "serve_judge", "cluster", "trust_remote_code"])
+@pytest.mark.parametrize("field", ["cluster", "trust_remote_code"])
 @pytest.mark.parametrize(("made", "line"), LINES, ids=[line for _, line in LINES])
 def test_nothing_that_is_stored_is_started(made: Callable[[Path], Path], line: str, field: str, tmp_path: Path) -> None:
     """Whatever command asks: it names what is stored and says what to type, or it has no use for it."""
     place, mark = tmp_path / "at", tmp_path / "pwned"
     plant(made(place), hostile(field, tmp_path, mark))
-    named = SERVED if field.startswith("serve") else SOURCE.subject
-    known = {"AT": str(place), "NAMED": named, "BESIDE/sweep.toml": str(tmp_path / "sweep.toml")}
+    known = {"AT": str(place), "NAMED": SOURCE.subject, "BESIDE/sweep.toml": str(tmp_path / "sweep.toml")}
     ended = typed(*(known.get(word, word) for word in line.split()))
     assert not mark.exists()
     assert "needs Ray" not in ended.err
@@ -134,16 +129,15 @@ def test_nothing_that_is_stored_is_started(made: Callable[[Path], Path], line: s
 
 
 def test_what_starts_something_is_in_the_table() -> None:
-    """The four names that the test goes over are all that settings can start."""
-    every = {"serve": "x", "serve_judge": "x", "cluster": "x", "trust_remote_code": True}
-    assert set(starts(LOCAL.having(**every))) == set(every)
+    """The two names that the test goes over are all that settings can join or trust."""
+    assert set(starts(LOCAL.having(cluster="x"))) == {"cluster", "trust_remote_code"}
 
 
 @pytest.fixture
 def handed_over(tmp_path: Path) -> tuple[Path, Path]:
-    """A run whose run.json names servers that would write a file, and that file."""
+    """A run whose run.json trusts code that would write a file, and that file."""
     path, mark = a_whole_run(tmp_path / "run"), tmp_path / "pwned"
-    plant(path, hostile("serve", tmp_path, mark) | hostile("serve_judge", tmp_path, mark))
+    plant(path, hostile("trust_remote_code", tmp_path, mark))
     return path, mark
 
 
@@ -154,18 +148,17 @@ def test_python_refuses_it_as_well(handed_over: tuple[Path, Path]) -> None:
         maskbench.measure(path)
     stored = RunFolder(path).settings()
     assert isinstance(stored.having(judge=OTHER, numeric_judge=OTHER), Stored)
-    with pytest.raises(UsageError, match="serve_judge would run code"):
-        judge(RunFolder(path), stored.having(subject="sim", serve=None), "other", {})
+    with pytest.raises(UsageError, match="trust_remote_code would run code"):
+        judge(RunFolder(path), stored, "other", {})
     assert not mark.exists()
 
 
-def test_what_is_printed_needs_no_program(handed_over: tuple[Path, Path]) -> None:
-    """The result of such a run can be looked at, and goes on without a server where that is said."""
-    path, mark = handed_over
+def test_what_is_printed_needs_no_cluster(tmp_path: Path) -> None:
+    """The result of such a run can be looked at, and it goes on without a cluster where that is said."""
+    path = a_whole_run(tmp_path / "run")
+    plant(path, hostile("cluster", tmp_path, tmp_path / "pwned"))
     assert typed("score", path).code in (0, 1)
-    without = ("--serve", "none", "--serve-judge", "none")
-    assert typed("run", "--out", path, *without).code == 0
-    assert not mark.exists()
+    assert typed("run", "--out", path, "--cluster", "none").code == 0
 
 
 def test_stored_settings_are_equal_to_those_that_were_stored(tmp_path: Path) -> None:
@@ -190,8 +183,7 @@ def test_trusted_code_is_trusted_by_who_types_it() -> None:
 
 
 def test_the_line_that_goes_on_has_what_was_typed() -> None:
-    """The process that was given a server's command says it again to whoever takes its run up."""
-    served = LOCAL.having(serve="vllm serve x", serve_judge="vllm serve y", cluster="auto")
-    cluster, trust = ["--cluster", "auto"], ["--trust-remote-code"]
-    assert typed_again(served) == ["--serve", "vllm serve x", "--serve-judge", "vllm serve y", *cluster, *trust]
-    assert typed_again(served, ("judge",)) == ["--serve-judge", "vllm serve y", *cluster]
+    """The process that was given a cluster says it again to whoever takes its run up."""
+    spread, cluster = LOCAL.having(cluster="auto"), ["--cluster", "auto"]
+    assert typed_again(spread) == [*cluster, "--trust-remote-code"]
+    assert typed_again(spread, ("judge",)) == cluster

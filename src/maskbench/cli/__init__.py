@@ -26,9 +26,9 @@ from maskbench.cli import (
     sweep,
 )
 from maskbench.cli.commands import ALL, Family, application, call, told_of_fields
-from maskbench.cli.console import INTERRUPTED, NOTHING_LEFT, OK, SERVER_DIED, WRONG, say
+from maskbench.cli.console import INTERRUPTED, NOTHING_LEFT, OK, WRONG, say
 from maskbench.cli.streams import lasting
-from maskbench.errors import BudgetReached, Interrupted, MaskbenchError, ServerDied
+from maskbench.errors import BudgetReached, Interrupted, MaskbenchError
 
 INTERVENE = Family(
     "intervene",
@@ -75,8 +75,6 @@ def _end_as_told() -> None:
         _stop(str(error), INTERRUPTED)
     except KeyboardInterrupt:
         _stop("Interrupted.", INTERRUPTED)
-    except ServerDied as error:
-        _stop(str(error), SERVER_DIED)
     except MaskbenchError as error:
         _stop(f"Error: {told_of_fields(sys.argv[1:], str(error))}", WRONG)
     except OSError as error:

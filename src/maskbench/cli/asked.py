@@ -163,7 +163,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "extra_body": partial(canonical, EXTRA_BODY),
     "layers": layer_numbers,
     "construct": asked_for,
-    **dict.fromkeys(("serve", "serve_judge", "cluster"), lambda text: None if text == "none" else text),
+    "cluster": lambda text: None if text == "none" else text,
 }
 _FOLLOWS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "system_prompt": lambda name: {"system_prompt_text": system_prompt(name)},

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from maskbench.errors import BudgetReached, Interrupted, ServerDied, UsageError
+from maskbench.errors import BudgetReached, Interrupted, UsageError
 from maskbench.runs.disk import PRIVATE, SHARED, inherited, make_folder
 from maskbench.runs.endings import with_more
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from maskbench.results.summary import Summary
     from maskbench.settings import Settings
 
-OK, TOO_MANY_ERRORS, WRONG, NOTHING_LEFT, SERVER_DIED, INTERRUPTED = 0, 1, 2, 4, 5, 130
+OK, TOO_MANY_ERRORS, WRONG, NOTHING_LEFT, INTERRUPTED = 0, 1, 2, 4, 130
 Form = Literal["text", "markdown", "latex"]
 
 
@@ -86,8 +86,8 @@ def interruptible(go_on: Callable[[], str], begun: Callable[[], bool] = lambda: 
     except BudgetReached as error:
         line = with_more(go_on(), error.option, error.limit)
         raise BudgetReached(f"{error} What was answered is kept. To go on:\n  {line}", error.option) from None
-    except (Interrupted, ServerDied) as error:
-        raise type(error)(f"{error} What was answered is kept. To go on:\n  {go_on()}") from None
+    except Interrupted as error:
+        raise Interrupted(f"{error} What was answered is kept. To go on:\n  {go_on()}") from None
 
 
 @contextmanager

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 WRONG = 20  # wrong verdicts that are printed in full
 _LOCAL = ("dtype", "quantize", "device", "batch_tokens", "threads", "trust_remote_code")  # of a judge in this process
 _HOW = ("connections", "timeout", "retries")
-_WHERE = ("batch", "cluster", "gpus_per_model", "serve_judge")
+_WHERE = ("batch", "cluster", "gpus_per_model")
 _SAT = ("repeat", "scenarios", "short", "stop_early", "construct")
 _JUDGE = (
     *("judge_style", "judge_beliefs", "judge_prompts", "judge_sampling"),

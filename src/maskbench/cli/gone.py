@@ -45,6 +45,7 @@ _PARTS = (
 _STATUS = (
     "`maskbench sweep FILE --dry-run` says which runs are done and what the others take; sweep.json has their states."
 )
+_SERVE = "Start the server in a second terminal, as in `vllm serve NAME`, and name its model, as in `vllm/NAME`."
 GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a command stands behind and its name
     ("", "plan"): _PLAN,
     ("", "view"): _VIEW,
@@ -58,4 +59,5 @@ GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a c
     ("sweep", "--only"): _PARTS,
     ("sweep", "--status"): _STATUS,
     **dict.fromkeys((("compare", "--retest"), ("report", "--retest")), _RETEST),
+    **dict.fromkeys((("run", "--serve"), *((name, "--serve-judge") for name in ("run", "judge", "exam"))), _SERVE),
 }

@@ -46,13 +46,12 @@ _AGAIN = (  # what may be asked otherwise than in the run
     *("cluster", "gpus_per_model"),
     *OF_JUDGES,
     "construct",
-    *("serve_judge", "trust_remote_code"),
+    "trust_remote_code",
 )
 _SAID = {
     **dict.fromkeys(OF_JUDGES, "none"),
     "numeric_judge": "the judge",
     "construct": "none",
-    "serve_judge": "none",
     "judge_max_tokens": f"{SAME}, and of another style as `maskbench run` has it",
     "judge_prompts": f"{SAME}; packaged: the packaged ones",
 }
@@ -229,9 +228,7 @@ def _chosen(
         return name or default_name(settings), settings, None
     if judge is not None:
         check_name(judge)
-        settings = judged_as(
-            settings.having(judge=judge, numeric_judge=judge, budget=Budget(), batch=None, serve_judge=None), given
-        )
+        settings = judged_as(settings.having(judge=judge, numeric_judge=judge, budget=Budget(), batch=None), given)
         parts = {part: given[f"second_{part}"] for part in ("share", "seed") if f"second_{part}" in given}
         look = Look(given.get("verdicts", VERDICTS), **parts) if "second" in given else None
         return name or default_name(settings, look), settings, look

@@ -153,7 +153,7 @@ def run(
     """Measure whether MODEL says what it believes, and print the result.
 
     Exit codes: 0 done; 1 done, but with too many errors; 2 wrong usage, input, key or model; 4 stopped at --max-cost
-    or --max-tokens-total; 5 the server of --serve died; 130 interrupted.
+    or --max-tokens-total; 130 interrupted.
     """
     if printed.full and printed.json:
         raise UsageError("--json prints everything already. Leave --full out.")
@@ -271,17 +271,15 @@ def _adapters(settings: Settings, pattern: str) -> dict[str, Settings]:
 def _measure_adapters(several: Mapping[str, Settings], folder: Path, environ: Mapping[str, str], how: _Manner) -> None:
     """A run an adapter, the base model loaded once; then how they differ from the first."""
     from maskbench.models.hf.opening import Stock
-    from maskbench.runs.lent_servers import kept
 
     if any(settings.pace.cluster for settings in several.values()):
         return _print_adapters(several, _measure_beside(several, folder, environ, how), folder, json=how.json)
     stock, go_on = Stock(), _whole_command(folder)
     summaries = {}
-    with kept(folder):
-        for place, (name, settings) in enumerate(several.items(), start=1):
-            say(f"{name}, {place} of {len(several)}:")
-            with _anew(folder / name, how.fresh), with_rights(folder / name, how.shared):
-                summaries[name] = _measure(settings, folder / name, environ, stock, go_on)
+    for place, (name, settings) in enumerate(several.items(), start=1):
+        say(f"{name}, {place} of {len(several)}:")
+        with _anew(folder / name, how.fresh), with_rights(folder / name, how.shared):
+            summaries[name] = _measure(settings, folder / name, environ, stock, go_on)
     return _print_adapters(several, summaries, folder, json=how.json)
 
 
@@ -336,7 +334,6 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     from maskbench.method.forms import prompts_of
     from maskbench.models.chat.extra_fields import check_extra
     from maskbench.models.hf.opening import check_options
-    from maskbench.models.serve.own_server import addressed
     from maskbench.presentation.sections import cost, dry_run
     from maskbench.runs.bill import prices_kept
     from maskbench.runs.estimate import by_length, estimate, left, planned
@@ -346,7 +343,6 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     check(settings)
     check_options(settings)
     check_extra(settings, environ)
-    environ = addressed(environ, settings)
     prompts = prompts_of(settings)
     imported = out is not None and is_import(folder := RunFolder(out))
     counted, by_counts = (left(folder, settings, prompts), False) if imported else planned(settings, environ, prompts)

@@ -45,9 +45,7 @@ def _settings(folder: RunFolder, judge: str | None, given: Mapping[str, Any]) ->
     settings = folder.settings().having(budget=Budget(), batch=None)  # the run's were for the run
     if judge is not None:
         check_name(judge)
-        settings = settings.having(
-            judge=judge, serve_judge=settings.pace.serve_judge if judge == settings.judging.judge else None
-        )
+        settings = settings.having(judge=judge)
     return to_ask_by(with_given(settings, given), given, folder.path, ("judge",))
 
 

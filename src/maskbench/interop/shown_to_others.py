@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeAlias
@@ -20,7 +19,6 @@ from msgspec import structs, to_builtins
 from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import Done, OpenRun, Readable, reading
 from maskbench.method.rules import named
-from maskbench.models.serve.serve_command import engine_of
 from maskbench.plain import plain
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import Result, read, result_of
@@ -45,7 +43,6 @@ _OF_MODELS = frozenset(
     )
 )
 _TEXTS = ("system_prompt_text", "template_args", "extra_body")  # settings that people write, hashed
-_COMMANDS = ("serve", "serve_judge")  # commands, of which the engine is told beside a hash
 _OF_THIS_MACHINE = frozenset(("cluster",))  # addresses, which are nobody's business
 _KEPT = frozenset(  # settings that stand there whatever they are
     (
@@ -218,7 +215,7 @@ def folders_of(settings: Settings) -> tuple[str, ...]:
     own = [str(value) for name, value in flat.items() if name.partition(".")[0] in _PATHS]
     own += [settings.design.scenarios] if known_format(settings.design.scenarios) else []
     relative = {f"{folder}{slash}" for path in own for folder, slash, _ in (path.rstrip("/").rpartition("/"),) if slash}
-    folders = {*_folders([word for value in values for word in (value, *_words(value))]), *relative}
+    folders = {*_folders(values), *relative}
     return tuple(sorted(folders, key=len, reverse=True))
 
 
@@ -256,18 +253,8 @@ def _models(summary: Summary) -> tuple[Json, ...]:
     return tuple(to_builtins(model) for model in models)
 
 
-def _words(command: str) -> list[str]:
-    """The words of a command, without their quotes; none for what is no command."""
-    try:
-        return shlex.split(command)
-    except ValueError:
-        return []
-
-
 def _setting(name: str, value: str, folders: Sequence[str]) -> str:
     """A setting as others see it."""
-    if name in _COMMANDS:
-        return f"{engine_of(tuple(_words(value))) or 'a server'}, {_hashed(value)}"
     return _hashed(value) if name in _TEXTS else without_folders(value, folders)
 
 

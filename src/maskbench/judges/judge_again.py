@@ -27,8 +27,6 @@ from maskbench.method.rules import named
 from maskbench.method.steps import Step
 from maskbench.models.hf.opening import Stock, check_options
 from maskbench.models.names import check_judges, open_judges
-from maskbench.models.serve.own_server import addressed
-from maskbench.models.serve.serve_command import check_serve
 from maskbench.runs.begin import give_judge, judges_of, prompts_used
 from maskbench.runs.bill import prices_kept
 from maskbench.runs.executor import executor, executor_for
@@ -95,12 +93,11 @@ def check_judging(
     """
     check(settings)
     check_options(settings)
-    check_serve(settings, environ)
     _check_own(settings, judges)
     brought = [model.name for model in (judges or {}).values()]
     known_prices(settings, environ, brought, ("judge",), prices_kept(folder, name))
     if is_new and not judges:
-        check_judges(settings, addressed(environ, settings))
+        check_judges(settings, environ)
 
 
 def forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None = None) -> tuple[int, float]:

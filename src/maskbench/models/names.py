@@ -290,14 +290,10 @@ def open_chat(opening: Opening, kind: type[ChatModel] | None = None) -> ChatMode
     """The client of an endpoint, of a `kind` of one's own where one is given; raises as `open_subject` does."""
     from maskbench.models.chat.client import ChatModel
     from maskbench.models.chat.services import endpoint
-    from maskbench.models.serve.own_server import Surroundings
 
     place = endpoint(opening.name, opening.environ)
     extra = _extra(opening.settings) if opening.stage == "subject" else None
-    model = (kind or ChatModel)(name=opening.name, endpoint=place, extra=extra, **_asked_by_us(opening, place))
-    if isinstance(opening.environ, Surroundings):
-        model.check_server = opening.environ.check_at(place.address)
-    return model
+    return (kind or ChatModel)(name=opening.name, endpoint=place, extra=extra, **_asked_by_us(opening, place))
 
 
 def _asked_by_us(opening: Opening, place: Endpoint) -> dict[str, Any]:

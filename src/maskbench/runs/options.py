@@ -349,15 +349,6 @@ _TABLE = {
     "gpus_per_model": Option(
         HOW, "X", "Each copy of a model on the cluster gets X GPUs, such as 0.5.", "as many as its weights need"
     ),
-    "serve": Option(
-        HOW,
-        "COMMAND",
-        "The run starts this server for the subject on a free port of this machine, waits until it answers, and "
-        "ends it at the end: 'vllm serve NAME'. Write {port} where a server of another kind takes its port. With none "
-        "a run that goes on starts no server.",
-        "none",
-    ),
-    "serve_judge": Option(HOW, "COMMAND", "The run starts this server for the judge, as --serve does.", "none"),
     "timeout": Option(HOW, "X", "A request may take X seconds."),
     "retries": Option(HOW, "N", "A request that fails in passing is tried N times more."),
     "rpm": _money("N", "A service gets at most N requests a minute.", "rpm", "none", HOW),

@@ -23,7 +23,7 @@ from maskbench.runs.fitting import Misfit, Unknown, fitted
 from maskbench.runs.source import ImportedFrom
 from maskbench.runs.store import Store
 from maskbench.settings import VALUES, Judging, Settings, Stored
-from maskbench.types import Json, Kind, Model, Stage
+from maskbench.types import Json, Kind, Model
 
 T = TypeVar("T", Settings, Judging)
 SCHEMA = 2
@@ -124,16 +124,6 @@ class Ended(Struct, forbid_unknown_fields=True):
     why: str | None
 
 
-class ServedBy(Struct, forbid_unknown_fields=True, kw_only=True):
-    """A server that a session started: for whom, by which command, and how long it took until it answered."""
-
-    stage: Stage
-    command: str
-    engine: str | None
-    version: str | None
-    seconds: float
-
-
 class Session(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """Who measured when and where, with which versions of what can matter."""
 
@@ -141,7 +131,6 @@ class Session(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=Tr
     ended: Ended | None  # None: not yet, or the process was killed
     command: list[str] | None = None
     addresses: dict[str, str | None] | None = None
-    servers: list[ServedBy] | None = None  # None: it started none
     python: str | None = None
     system: str | None = None
     versions: dict[str, str] | None = None
@@ -289,8 +278,6 @@ _hints = lru_cache(maxsize=16)(get_type_hints)
 
 def judged_settings(settings: Settings, judged: Judged) -> Settings:
     """A run's settings with the judge of one of its verdict sets."""
-    if judged.judging.judge != settings.judging.judge:
-        settings = settings.having(serve_judge=None)  # which serves another judge
     return replace(settings, judging=judged.judging)
 
 
@@ -350,12 +337,7 @@ def moved(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterator[str
     """What a user should know where a model now answers at another address than when the run was begun."""
     for role in (role for role in ("subject", "binary", "numeric") if role in before and role in after):
         was, is_ = before[role].get("base_url"), after[role].get("base_url")
-        if (
-            was
-            and was != is_
-            and not after[role].get("served")
-            and (role != "numeric" or after["numeric"]["name"] != after["binary"]["name"])
-        ):
+        if was and was != is_ and (role != "numeric" or after["numeric"]["name"] != after["binary"]["name"]):
             yield f"Beware: {after[role]['name']} answered at {was} before and now at {is_}. Is it the same model?"
         weights = before[role].get("fingerprint"), after[role].get("fingerprint")
         if None not in weights and weights[0] != weights[1]:

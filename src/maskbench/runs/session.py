@@ -21,7 +21,6 @@ from maskbench.models.names import Reach
 from maskbench.runs.begin import allow_files, spread_over
 from maskbench.runs.bill import StagePrices
 from maskbench.runs.executor import Executor, measuring
-from maskbench.runs.lent_servers import note_servers, served
 from maskbench.runs.live import Gate
 from maskbench.runs.loop import Stopper, run_flow
 from maskbench.runs.meter import known_prices, metering
@@ -96,37 +95,27 @@ class Asking:
     def carry_out(
         self, book: Book, opens: Callable[[Reach], Asked], executor: Callable[[Asked, Gate], Executor], calls: Calls
     ) -> None:
-        """Have it asked in a loop of its own, of servers and a cluster where the settings have them.
+        """Have it asked in a loop of its own, on a cluster where the settings have one.
 
         `calls` are those that a watcher expects. Raises as the executor does.
         """
         check_starts(self.settings, self.stages)
-        lent = served(self.settings, self.environ, self.store.folder, self.watcher, self.stopper, self.stages)
-        with lent as environ, spread_over(self.settings, self.watcher.tell) as place:
+        with spread_over(self.settings, self.watcher.tell) as place:
             gate = self.stopper.gate(self.settings.pace.connections)
             learned = {role: about.learned for role, about in book.known.items()}
-            asked = opens(Reach(environ, gate, learned, place))
-            self._carry_out(book, asked, environ, gate, lambda: executor(asked, gate), calls)
+            asked = opens(Reach(self.environ, gate, learned, place))
+            self._carry_out(book, asked, gate, lambda: executor(asked, gate), calls)
 
-    def _carry_out(
-        self,
-        book: Book,
-        asked: Asked,
-        environ: Mapping[str, str],
-        gate: Gate,
-        executor: Callable[[], Executor],
-        calls: Calls,
-    ) -> None:
-        prices = known_prices(self.settings, environ, self.own, self.stages, self.kept)
+    def _carry_out(self, book: Book, asked: Asked, gate: Gate, executor: Callable[[], Executor], calls: Calls) -> None:
+        prices = known_prices(self.settings, self.environ, self.own, self.stages, self.kept)
         bill = self.store, self.settings, prices, gate.in_flight, self.watcher, asked.by_stage(), self.verdicts
         gate.meter = metering(*bill, new=not book.sessions)
         described = asked.described()
         for line in moved(book.known, described):
             self.watcher.tell(line)
         sessions = [] if book.sessions is None else book.sessions
-        sessions.append(begun := session(self.command, environ, described))
+        sessions.append(begun := session(self.command, self.environ, described))
         self.store.session = None if book.sessions is None else len(sessions)
-        note_servers(sessions, environ, self.watcher)
         book.note(described)
         self.watcher.begin(calls, asked.models)
         allow_files(self.settings.pace.connections, self.watcher)

@@ -1,8 +1,8 @@
-"""The one place where what a folder holds becomes settings to ask by: what it would start there has to be typed again.
+"""The one place where what a folder holds becomes settings to ask by: what it joins or trusts has to be typed again.
 
-A folder may come from somebody else. So its server commands, its cluster and its word that a model's code is trusted
-count for nothing: only those of the command that is being carried out do. `settings.Stored` marks what was read from a
-folder, and nothing is opened by settings that have the mark and start something (`settings.check_starts`).
+A folder may come from somebody else. So its cluster and its word that a model's code is trusted count for nothing: only
+those of the command that is being carried out do. `settings.Stored` marks what was read from a folder, and nothing is
+opened by settings that have the mark and join or trust something (`settings.check_starts`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from maskbench.types import STAGES, Stage
 def to_ask_by(settings: Settings, typed: Collection[str], folder: Path, stages: Sequence[Stage] = STAGES) -> Settings:
     """Settings of a folder, with what was typed put in, as settings to ask by.
 
-    `typed` are the names of the options that were; `stages` say who is asked. Raises UsageError for what would start a
-    program, join a machine or trust code and was not typed again.
+    `typed` are the names of the options that were; `stages` say who is asked. Raises UsageError for what would join a
+    machine or trust code and was not typed again.
     """
     for name, option in _options(settings, stages).items():
         if name not in typed:
@@ -39,7 +39,7 @@ def typed_again(settings: Settings, stages: Sequence[Stage] = STAGES) -> list[st
 
 
 def _options(settings: Settings, stages: Sequence[Stage]) -> dict[str, list[str]]:
-    """What these settings start, join or trust, by its name, as it is typed."""
+    """What these settings join or trust, by its name, as it is typed."""
     return {
         name: [f"--{name.replace('_', '-')}", *([] if value is True else [value])]
         for name, value in starts(settings, stages).items()

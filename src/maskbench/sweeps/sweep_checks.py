@@ -12,8 +12,6 @@ from maskbench.method.forms import prompts_of
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.hf.opening import check_options, identified
 from maskbench.models.names import check_judges, check_models
-from maskbench.models.serve.own_server import addressed
-from maskbench.models.serve.serve_command import check_program
 from maskbench.runs.begin import check_held, wanted
 from maskbench.runs.bill import prices_kept
 from maskbench.runs.estimate import Estimate, estimate, planned
@@ -112,8 +110,7 @@ def _check_asked(task: Task, environ: Mapping[str, str], budget: Budget) -> None
     check(settings)
     check_options(settings)
     check_extra(settings, environ)
-    check_program(settings)
-    (check_judges if task.verdicts else check_models)(settings, addressed(environ, settings))
+    (check_judges if task.verdicts else check_models)(settings, environ)
     prompts = prompts_of(settings)
     if not run.exists and not task.needs:
         planned(settings, environ, prompts)
@@ -129,7 +126,7 @@ def _check_run(folder: RunFolder, settings: Settings, environ: Mapping[str, str]
     check_held(folder, settings, prompts, wanted(folder, settings, environ, Unwatched()))
 
 
-STARTED = ("serve", "serve_judge", "cluster", "trust_remote_code")  # which the file says, and not the folder
+STARTED = ("cluster", "trust_remote_code")  # which the file says, and not the folder
 
 
 def judging(folder: RunFolder, settings: Settings) -> Settings:

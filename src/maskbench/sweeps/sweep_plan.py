@@ -150,8 +150,6 @@ def _devices(settings: Settings, stages: Sequence[Stage] = ("subject", "judge"))
     devices = {"cpu"} if "pinocchio" in kinds else set()
     if "hf" in kinds:
         devices.add(_device(settings.pace.device))
-    if settings.pace.serve_judge or (settings.pace.serve and "subject" in stages):
-        devices.add("server")  # which runs ask one after another
     return frozenset(devices)
 
 

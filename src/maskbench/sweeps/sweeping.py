@@ -22,7 +22,6 @@ from maskbench.results.summary import Summary
 from maskbench.runs.begin import joined
 from maskbench.runs.disk import inherited, make_folder
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.lent_servers import kept
 from maskbench.runs.loop import Stopper
 from maskbench.runs.pool import Pool, signals
 from maskbench.runs.record import now
@@ -120,7 +119,7 @@ class _Sweep:
         self._count_before()
         for task in self.tasks.values():
             self._put(Swept(task, "waiting"))
-        with joined(self.runs.values(), self.at_once), kept(self.out), signals(self._interrupt):
+        with joined(self.runs.values(), self.at_once), signals(self._interrupt):
             while self._start() or self._stoppers:
                 if self._stoppers:
                     self._wait()

@@ -98,9 +98,8 @@ class ChatModel:
     `requests` and `retried` count requests sent, and those sent again after a failure; `warnings` holds lines that
     a user should see once. What may be set: `billed`, which is told of the tokens of every response to a call that
     has any; `recorded`, which gives the response to an ask where it came otherwise than by a call; `witness`, which
-    sees each response; `check_server`, which raises ServerDied where the server is one of the run's own and is
-    gone; `cache_from`, the tokens from which the service's cache takes the beginning of a judge's request that is
-    marked for it.
+    sees each response; `cache_from`, the tokens from which the service's cache takes the beginning of a judge's request
+    that is marked for it.
     """
 
     def __init__(
@@ -128,7 +127,6 @@ class ChatModel:
         self.identical = 0
         self.warnings: list[str] = []
         self.billed: Callable[[Ask, Usage], None] | None = None
-        self.check_server: Callable[[], None] | None = None
         self.recorded: Callable[[Ask], wire.Recorded | None] | None = None
         self.witness: Witness | None = None
         self.cache_from: int | None = None
@@ -196,7 +194,6 @@ class ChatModel:
             **({"interface": "messages"} if self._dialect.alone else {}),
             "model": self.endpoint.model,
             "base_url": self.endpoint.address,
-            **({"served": True} if self.check_server else {}),
             "sampling": asdict(self.sampling),
             "on_truncation": self._on_truncation,
             "send_seed": self._send_seed,
@@ -369,7 +366,6 @@ class ChatModel:
         cap, tries, strikes, answered, waited = self._limit(budget), 0, 0, self._answered, 0.0
         while True:
             request = self._request(ask, place, cap, n, schema="schema_once" not in refused)
-            self._check_server()
             result = self._recall(request, ask) or await self._send(request, ask)
             if isinstance(result, _Delivery):
                 return result
@@ -382,8 +378,6 @@ class ChatModel:
             if result.loading and waited < LOADING:
                 waited += await self._wait_for_loading(result.wait)
                 continue
-            if result.retry:
-                self._check_server()
             # A rate limit that lets other calls through does not count against this one: it only waits.
             if result.cause != "rate_limit" or self._answered == answered:
                 strikes += 1
@@ -392,10 +386,6 @@ class ChatModel:
             tries, answered = tries + 1, self._answered
             await self._wait(tries, result.wait)
             self.retried += 1
-
-    def _check_server(self) -> None:
-        if self.check_server:
-            self.check_server()
 
     def _request(self, ask: Ask, place: int, limit: int, n: int, *, schema: bool = True) -> wire.Request:
         return self._dialect.request(

@@ -16,7 +16,6 @@ from maskbench.errors import UsageError
 from maskbench.models.chat.masking import keys_in
 from maskbench.models.chat.refusals import looks_secret
 from maskbench.models.chat.wire import NO_VARIABLES
-from maskbench.models.serve.serve_command import check_serve
 from maskbench.settings import Settings
 
 TEMPLATE_ARGS, EXTRA_BODY = "--template-args", "--extra-body"
@@ -75,11 +74,10 @@ def fields(text: str | None) -> dict[str, object]:
 
 
 def check_extra(settings: Settings, environ: Mapping[str, str]) -> None:
-    """Raise UsageError for what a user adds to requests, and for commands of servers, that cannot be meant.
+    """Raise UsageError for what a user adds to requests that cannot be meant.
 
     `environ` is where keys are configured: none of them may stand anywhere in these.
     """
-    check_serve(settings, environ)
     service = settings.subject.name.partition("/")[0]
     for option, text in ((TEMPLATE_ARGS, settings.subject.template_args), (EXTRA_BODY, settings.subject.extra_body)):
         if text is None:
