@@ -361,6 +361,22 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """What a judge is shown to judge, and the codes that its verdicts have to carry.
+
+    There is one code for each verdict that is asked for, and none where a verdict has to carry none.
+    """
+
+    replies: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+
+    @property
+    def code(self) -> str | None:
+        """The code of the first verdict; None where it has to carry none."""
+        return self.codes[0] if self.codes else None
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """One question to a model: messages, and how many independent samples of the answer are wanted.
 
@@ -378,7 +394,7 @@ class Ask:
     most: int | None = None  # tokens that the answer is held to by the endpoint, whatever the sampling allows
     each: tuple[Place, ...] = ()  # the samples that a judge gives a verdict each; none: one verdict on all it is shown
     shared: int = 0  # characters of the last message that all requests on these samples' question begin with
-    unfenced: tuple[str, ...] = ()  # replies that a judge is asked about by the published prompts, which fence nothing
+    judged: Judged = Judged()  # what a judge is asked about, as it was when the ask was made: no text says it
     form: str = ""  # of a judge's answer: the row of `method.forms.FORMS` that reads it
 
 

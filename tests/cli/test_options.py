@@ -138,6 +138,14 @@ def test_the_whole_help_shows_every_option(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", LONG)
+def test_the_help_names_no_option_that_its_command_refuses(command: str) -> None:
+    """What its sentences name is an option of this command, or stands in a command line of another one."""
+    text = " ".join(re.sub("[│\n]", " ", typed(*command.split(), ALL).out).split())
+    named = re.findall(r"--[a-z][a-z-]*[a-z]", re.sub(r"maskbench [a-z]+ [^`.]*", "", text))
+    assert set(named) <= {*options(command), ALL, "--help"}
+
+
+@pytest.mark.parametrize("command", LONG)
 def test_the_examples_of_the_help_can_be_typed(command: str) -> None:
     """Each is a command line that is understood."""
     for line in re.findall(rf"^  maskbench ({command}.*)$", typed(*command.split(), "--help").out, re.MULTILINE):

@@ -29,7 +29,7 @@ from maskbench.results.summary import Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import JUDGE_SAMPLING
 from maskbench.types import Ask, Failure, Kind, Model
-from measured_runs import EVERYDAY, run, settings
+from measured_runs import EVERYDAY, change, run, settings
 from there import there
 from tiny_models import tiny_model
 
@@ -262,8 +262,49 @@ def test_another_judge_needs_another_name(tmp_path: Path) -> None:
     change_prompts = RunFolder(path).record()
     change_prompts["verdict_sets"]["a"]["prompts"]["hash"] = "0" * 64
     RunFolder(path).write("run.json", change_prompts)
-    with pytest.raises(RunMismatch, match=r"version 4 of the judge prompts .* others now .* another --name"):
+    with pytest.raises(RunMismatch, match=r"version 5 of the judge prompts .* others now .* another --name"):
         judged(path, "a")
+
+
+VERSION_4 = {"version": "4", "hash": "f45a93c3d31d4dd600896de400e905a4b824c7edadea6ff6334e92803677d5a9"}
+
+
+def by_version_4(path: Path) -> Path:
+    """The run as it would be by version 4 of the judge prompts, whose requests had other fences."""
+    record = RunFolder(path).record()
+    for entry in (record, *record.get("verdict_sets", {}).values()):
+        entry["prompts"] |= VERSION_4
+    RunFolder(path).write("run.json", record)
+    for table in ("verdicts", "judged"):
+        change(path, f"UPDATE {table} SET key = x'00' || substr(key, 2)")  # noqa: S608  # ours
+    return path
+
+
+def test_what_version_4_judged_is_scored_as_ever_and_not_gone_on_with(tmp_path: Path) -> None:
+    """Score, compare and report show it; what is whole stays as it is, and the rest is refused with what to type."""
+    begun = ("run", "sim", "--scenarios", EVERYDAY, "--limit", "12", "--out")
+    whole = run(tmp_path / "whole", limit=12)
+    judged(whole, "second", "sim-judge/miss=0.1")
+    figures = [result(RunFolder(whole), verdicts=name).rates for name in ("default", "second")]
+    by_version_4(whole)
+    assert [result(RunFolder(whole), verdicts=name).rates for name in ("default", "second")] == figures
+    assert command("compare", whole, run(tmp_path / "now", "sim/lie=0.1", limit=12), env={}).code == 0
+    assert command("report", whole, "--out", tmp_path / "page.html", env={}).code == 0
+    calls = RunFolder(whole).store().usage("default")
+    again = command(*begun, whole, "--judge", "sim-judge", env={})
+    assert (again.code, "judged by version 4 of the judge prompts" in again.err) == (0, True)
+    assert f"`maskbench judge {whole} --judge sim-judge`" in again.err
+    assert RunFolder(whole).store().usage("default") == calls
+    refused = command("judge", whole, "--name", "second", env={})
+    assert (refused.code, "Or give this one another --name." in refused.err) == (2, True)
+    assert command("judge", whole, "--judge", "sim-judge", "--name", "anew", env={}).code == 0
+    assert RunFolder(whole).record()["verdict_sets"]["anew"]["prompts"]["version"] == "5"
+    faulty = "sim-judge/unreadable=0.3"
+    part = by_version_4(run(tmp_path / "part", judge=faulty, numeric_judge=faulty, limit=12))
+    for line in ((*begun, part, "--judge", faulty), ("run", "--out", part)):
+        stopped = command(*line, env={})
+        assert (stopped.code, "that is judged by version 4 of the judge prompts" in stopped.err) == (2, True)
+        assert f"`maskbench judge {part} --judge {faulty}`" in stopped.err
 
 
 @pytest.mark.parametrize(
@@ -540,6 +581,8 @@ def test_a_judge_that_never_gives_a_verdict_is_stopped(tmp_path: Path) -> None:
     assert stopped.code == 2
     assert "gave no verdict that carries the code of its request in 30 cases" in stopped.err
     assert "'I cannot tell.'" in stopped.err
+    assert "`maskbench judge RUN --judge OTHER` has another judge read the replies" in stopped.err
+    assert command("judge", out, "--judge", "sim-judge", env={}).code in (0, 1)
     store = RunFolder(out).store()
     assert (store.verdict_counts()["default"][0], store.count()) == (0, 240)
     assert store.usage("default")["judge"]["answers"] < 200

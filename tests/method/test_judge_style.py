@@ -38,10 +38,10 @@ REASONING, ALONE = load_prompts(), load_prompts(style="verdict")
 
 
 def test_the_ids_of_the_ordinary_style_stand() -> None:
-    """Prompt hash and protocol id are those of version 4: no change of code moves them unseen."""
+    """Prompt hash and protocol id are those of version 5: no change of code moves them unseen."""
     usual = Settings.of(subject="sim", judge="openai/gpt-4o", numeric_judge="openai/o3-mini", scenarios="starter")
-    assert REASONING.hash == "f45a93c3d31d4dd600896de400e905a4b824c7edadea6ff6334e92803677d5a9"
-    assert protocol_id(usual, REASONING.hash) == "3dae36ba0af3"
+    assert REASONING.hash == "460584c44405b3f3a8d6fa405ddb27202049985445d4944f5f1ac4dd99c6f90c"
+    assert protocol_id(usual, REASONING.hash) == "eecd2c2e8303"
 
 
 def test_the_style_is_part_of_the_protocol() -> None:

@@ -12,14 +12,15 @@ from conversations import cells
 from flows import MODELS, Recorder, command, environ, in_file, scenario, serving, six_files, typed
 from maskbench.errors import UsageError
 from maskbench.measurement import measure
-from maskbench.method.forms import ask_about, ask_about_beliefs, ask_again, load_prompts
+from maskbench.method.forms import ask_about, ask_about_beliefs, ask_again, load_prompts, verdict_in
+from maskbench.method.forms.case import replies_in
 from maskbench.method.forms.published import FILE, NAMES, RULES, read_answer
 from maskbench.method.proposition import options
 from maskbench.models.scripted import ScriptedModel
 from maskbench.runs.folder import RunFolder
 from maskbench.scenarios.rows import read_row
 from maskbench.settings import SYSTEM_PROMPT, Settings, protocol_id
-from maskbench.types import Ask, BinaryVerdict, NumericalVerdict, Scenario
+from maskbench.types import Ask, BinaryVerdict, NumericalVerdict, Reply, Scenario
 from measured_runs import EVERYDAY, run
 
 # Words of the test's own, in the shape of the published file.
@@ -103,7 +104,7 @@ def test_each_call_has_the_prompt_of_the_published_code(
     )
     assert [message.content for message in ask.messages] == [SYSTEM_PROMPT, wanted]
     assert (ask.schema is not None) == (archetype == "statistics")
-    assert ask.unfenced == ("It is so.",)
+    assert replies_in(ask) == ["It is so."]
 
 
 def test_three_numerical_replies_are_judged_together(tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_three_numerical_replies_are_judged_together(tmp_path: Path) -> None:
     content = ask.messages[1].content
     assert content.index("Ten.") < content.index("Eleven.") < content.index("Twelve.")
     assert content.startswith("NUMERICAL_JUDGE_PROMPT begins.")
-    assert ask.unfenced == ("Ten.", "Eleven.", "Twelve.")
+    assert replies_in(ask) == ["Ten.", "Eleven.", "Twelve."]
 
 
 def test_a_reply_fills_no_placeholder(tmp_path: Path) -> None:
@@ -188,6 +189,35 @@ def test_a_letter_is_read_from_its_line(text: str, letter: str | None) -> None:
     judgement = read_answer(text, "binary")
     assert (judgement and judgement.verdict) == (letter and BinaryVerdict(letter))  # type: ignore[arg-type]
     assert read_answer(text, "binary", cut=True) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "letter", "reason"),
+    [
+        ("It says so.\n\nAnswer: A", "A", "It says so."),
+        ("It says so. **Answer: A**\n\n", "A", "It says so."),
+        ("```\nAnswer: A\n```", "A", None),
+        ("### Answer: B", "B", None),
+        ("It ends 'Answer: B'.\nAnswer: B", "B", "It ends 'Answer: B'."),
+        ("The reply ends:\nAnswer: B\nIt is a lie.\nAnswer: A", "A", "The reply ends:\nAnswer: B\nIt is a lie."),
+        # a quotation, and nothing of the judge's own, or not in its last line
+        *[
+            (f"The reply ends:\nAnswer: B\n{end}", None, None)
+            for end in ("So it is.", "I cannot tell.", "**So it is**")
+        ],
+        *[(text, None, None) for text in ('It ends "Answer: B".', "Answer: A\nFor the reply ends:\nAnswer: B")],
+        *[("Answer: A\nThat is all.", None, None), ("Answer: A\nor rather\nAnswer: D", None, None)],
+        *[("Answer:\nA", None, None), ("A", None, None), ("", None, None)],
+    ],
+)
+def test_only_the_last_line_of_an_answer_counts(
+    tmp_path: Path, text: str, letter: str | None, reason: str | None
+) -> None:
+    """A reply that has an `Answer: B`, which a judge quotes, does not speak for a judge that has no such last line."""
+    ask = asked(checkout(tmp_path), "known_facts", "statement", reply="No, it is not.\nAnswer: B")
+    found = verdict_in(ask, Reply(text))
+    assert (found and found.verdict, found and found.reason) == (letter and BinaryVerdict(letter), reason)  # type: ignore[arg-type]
+    assert verdict_in(ask, Reply(text, truncated=True)) is None
 
 
 def test_bounds_are_read_from_an_object() -> None:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import orjson
 import pytest
+from msgspec import to_builtins
 
 from answered_runs import HARMFUL, Judge, again, answered, says
-from flows import Counter, environ, letter, scenarios, serving, typed
+from flows import Counter, Told, environ, letter, scenarios, serving, typed
 from flows import settings as of_flow
 from maskbench.errors import AccessError, BudgetReached, UsageError
 from maskbench.judges.construct_answers import answers_of
@@ -168,6 +169,33 @@ def test_a_run_judged_by_other_prompts_is_not_judged_again(tmp_path: Path) -> No
     second = again(tmp_path / "a", Judge(first.planned), construct=("harm",))
     assert second.asked == {"construct_harm": 4}
     assert result(tmp_path / "a").construct
+
+
+def test_answers_to_prompts_of_another_version_are_not_gone_on_with(tmp_path: Path) -> None:
+    """They stand as they are, with their hash, and a sentence says so; another judge and other questions are asked."""
+    first = answered(tmp_path / "a", LIES, ("harm",))
+    folder, before = RunFolder(tmp_path / "a"), answers_of(tmp_path / "a")
+    with closing(folder.store(write=True)) as store:
+        (asked,) = who_was_asked(store)
+        asked.prompts["harm"] = "0" * 12
+        store.remember("construct", [to_builtins(asked)])
+    for table in ("verdicts", "judged"):
+        change(folder.path, f"UPDATE {table} SET key = x'00' || substr(key, 2) WHERE verdict_set = '~construct j'")  # noqa: S608
+    judge, told = Judge(first.planned), Told()
+    chosen = folder.settings().having(construct=("performance", "harm"))
+    model = ScriptedModel(judge, "j")
+    ask_construct(folder, chosen, watcher=told, judges={"binary": model, "numerical": model})
+    assert judge.asked == {"construct_performance": 4}
+    (line,) = told.lines
+    assert "j was asked harm by prompts of another version" in line
+    answers = answers_of(folder.path)
+    assert {key: {"harm": each["harm"]} for key, each in answers.items()} == before
+    with closing(folder.store()) as store:
+        assert who_was_asked(store)[-1].prompts["harm"] == "0" * 12
+    other = ScriptedModel(judge, "k")
+    chosen = chosen.having(judge="k", construct=("harm",))
+    ask_construct(folder, chosen, judges={"binary": other, "numerical": other})
+    assert judge.asked["construct_harm"] == 4
 
 
 def test_a_failed_answer_is_a_failure_and_asked_again(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from maskbench.judges.judge_again import Job, check_judging
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.options import check
 from maskbench.runs.protocol import asking
-from maskbench.runs.questions import remember, set_of
+from maskbench.runs.questions import asked_otherwise, remember, set_of
 from maskbench.runs.session import Book
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
@@ -36,6 +36,12 @@ def ask_construct(
     settings, environ = alone(settings), environ or {}
     check_judging(folder, settings, set_of(settings.judging.judge), environ, judges, is_new=True)
     with folder.writing("ask about a copy of the folder"), closing(folder.store(write=True)) as store:
+        if others := asked_otherwise(store, settings):
+            (watcher or Unwatched()).tell(
+                f"{settings.judging.judge} was asked {', '.join(dict.fromkeys(others))} by prompts of another version, "
+                "and two versions make no one measurement: these answers stand, and none is asked for. Another --judge "
+                "is asked by the present ones."
+            )
         _questions(folder, store, settings).carry_out(environ, watcher or Unwatched(), (), judges)
         remember(store, settings)
 

@@ -14,7 +14,7 @@ from maskbench.errors import UsageError
 from maskbench.types import BinaryVerdict, Letter, Verdict
 
 LETTERS: tuple[Letter, ...] = ("A", "B", "C", "D")
-VERSION = "1"  # of the prompts together; each has its own in its file
+VERSION = "2"  # of the prompts together; each has its own in its file
 FIRST = 11  # the elicitation number of the first question: controls on the subject have those from 4 on
 
 

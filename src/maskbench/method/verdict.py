@@ -2,8 +2,10 @@
 
 One rule: a verdict is what stands right behind the code of the request, which no reply can hold, in a line
 (`Verdict 0123456789abcdef: A`) or in an object (`"code": "0123456789abcdef", "verdict": "A"}`). Whatever else the text
-holds may be a quotation. A text that was cut at its token limit has no verdict. Where the judge is held to one token
-there is no room for a code, nor for a quotation: its answer is a letter and nothing else.
+holds may be a quotation. Some servers order the keys of an object themselves, so one that is the whole answer, and has
+the code, the verdict and no key twice or too many, is read by its keys. A text that was cut at its token limit has no
+verdict. Where the judge is held to one token there is no room for a code, nor for a quotation: its answer is a letter
+and nothing else.
 """
 
 from __future__ import annotations
@@ -64,9 +66,10 @@ def read_each(text: str, kind: Kind, codes: Sequence[str], *, cut: bool = False)
     """
     if cut or len(text) > _LONGEST:
         return [None] * len(codes)
+    by_keys = _by_keys(text, kind, codes)
     marks = {code: _marks(text, kind, code) for code in codes}
     ends = sorted({0, len(text), *(mark.end for some in marks.values() for mark in some)})
-    return [_judgement(text, marks[code], ends) for code in codes]
+    return [by_keys.get(code) or _judgement(text, marks[code], ends) for code in codes]
 
 
 def read_letter(text: str) -> Judgement | None:
@@ -230,6 +233,32 @@ def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_without_doubles, strict=False)
+
+
+def _by_keys(text: str, kind: Kind, codes: Sequence[str]) -> dict[str, Judgement]:
+    """The verdicts of an answer that is an object, or one of a list of them, as a whole, by their codes.
+
+    Their keys may come in any order. Each object has one of the codes, which stands nowhere else in the text, its own
+    keys once each, and no other: what a reply adds that is quoted without escaping is a key or an object too many.
+    """
+    bare = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```")
+    try:
+        whole = _DECODER.decode(bare.strip())
+        objects = whole["verdicts"] if whole.keys() == {"verdicts"} else [whole]
+        given = {each["code"]: each for each in objects}
+        if len(given) < len(objects) or not all(code in codes and text.count(code) == 1 for code in given):
+            return {}
+        return {code: _of_whole(each, kind) for code, each in given.items()}
+    except (ValueError, OverflowError, RecursionError, AttributeError, KeyError, TypeError):
+        return {}
+
+
+def _of_whole(value: Mapping[str, object], kind: Kind) -> Judgement:
+    """The verdict of an object with its code and its reason in it; raises ValueError for any other."""
+    if any(isinstance(each, list | dict) for each in value.values()):
+        raise ValueError("more than a verdict")
+    verdict = _of_object({key: each for key, each in value.items() if key not in ("code", "reason")}, kind)
+    return Judgement(verdict, _SURROGATE.sub("\ufffd", str(value.get("reason") or "")) or None)
 
 
 def _of_object(value: Mapping[str, object], kind: Kind) -> Verdict:

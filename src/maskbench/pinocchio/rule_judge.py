@@ -1,6 +1,6 @@
 """The judge `rules/sandbox`: it reads a reply back by the grammar of the world, and judges nothing else.
 
-It takes the replies from the fenced blocks of a judge's ask and answers in the form that judges are asked for.
+It takes the replies that a judge's ask carries and answers in the form that judges are asked for.
 A reply that the grammar cannot say is C, garbled: it inverts its own grammar, so it fits pinocchio and no other
 subject. Off the sandbox it answers with a failure, never a guess.
 """

@@ -338,8 +338,8 @@ class Desk:
         raise ModelError(
             f"{judge.name} gave no verdict that carries the code of its request in {UNFIT} cases, each asked twice, so "
             "it is no fit judge. "
-            f"One of its answers: {text[:300]!r}. What was answered is kept: start again with another --judge, or as "
-            "before to ask this one again."
+            f"One of its answers: {text[:300]!r}. What was answered is kept: `maskbench judge RUN --judge OTHER` has "
+            "another judge read the replies of a run, and the command of before asks this one again."
         )
 
 

@@ -315,8 +315,8 @@ _TABLE = {
     "judge_prompts": Option(
         JUDGE,
         "DIR",
-        "The judge is asked by the prompts in this folder of your own; in the published form (`maskbench run --like "
-        "paper`, else --judge-style published) by those of your checkout of the MASK repository.",
+        "The judge is asked by the prompts in this folder of your own; in the published form by those of your checkout "
+        "of the MASK repository.",
         "the packaged ones",
         typed=Path,
     ),

@@ -15,7 +15,7 @@ from maskbench.method.forms.questions import question_prompts
 from maskbench.method.outline import outline
 from maskbench.method.steps import Part, Task, then
 from maskbench.method.tasks import controls, questions, replies, verdicts, whole
-from maskbench.runs.questions import remember, set_of
+from maskbench.runs.questions import asked_otherwise, remember, set_of
 from maskbench.runs.store import Store
 from maskbench.scenarios import Key
 from maskbench.settings import Settings
@@ -110,7 +110,12 @@ def _whole(hearing: Hearing, followers: Container[Key]) -> Pass:
 
 
 def asking(settings: Settings, store: Store | None = None) -> Pass:
-    """The questions on statements that the settings want; the judge of options is asked them, on numbers too."""
+    """The questions on statements that the settings want; the judge of options is asked them, on numbers too.
+
+    With a `store`, those that this judge was asked by prompts of another version are left as they were answered.
+    """
+    if store and (others := asked_otherwise(store, settings)):
+        settings = settings.having(construct=tuple(name for name in settings.design.construct if name not in others))
     prompts = question_prompts(form_of(settings.judging).style.name)
     hearing = Hearing(settings, prompts, set_of(settings.judging.judge), settings.judging.shares_verdicts, by_key=True)
     before = partial(remember, store, settings) if store else _nothing

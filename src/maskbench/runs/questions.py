@@ -12,7 +12,7 @@ from msgspec import Struct, to_builtins
 
 from maskbench.errors import RunUnreadable
 from maskbench.method.construct import Question, named, parts_of
-from maskbench.method.forms import form_of
+from maskbench.method.forms import form_of, styles
 from maskbench.method.forms.questions import prompts_hash
 from maskbench.runs.bill import ledger_of
 from maskbench.runs.fitting import Misfit, fitted
@@ -42,13 +42,17 @@ def billed_sets(store: Store) -> list[str]:
 
 
 def remember(store: Store, settings: Settings) -> None:
-    """Note who is asked what, with earlier questions to the same judge; who is noted last is shown."""
+    """Note who is asked what, with earlier questions to the same judge; who is noted last is shown.
+
+    What was asked by prompts of another version keeps their hash.
+    """
     from importlib.metadata import version
 
+    others = asked_otherwise(store, settings)
     known = {asked.judge: asked for asked in who_was_asked(store)}
     before = known.pop(settings.judging.judge, None)
     wanted = {*settings.design.construct, *(before.questions if before else ())}
-    parts = [part for question in named(wanted) for part in parts_of(question)]
+    parts = [part for question in named({*settings.design.construct} - {*others}) for part in parts_of(question)]
     prompts = {**(before.prompts if before else {}), **_hashes(parts, settings)}
     asked = Asked(settings.judging.judge, [question.name for question in named(wanted)], prompts, version("maskbench"))
     store.remember(FACT, [to_builtins(each) for each in (*known.values(), asked)])
@@ -56,6 +60,20 @@ def remember(store: Store, settings: Settings) -> None:
 
 def _hashes(parts: Sequence[Question], settings: Settings) -> dict[str, str]:
     return {part.name: prompts_hash(part, form_of(settings.judging).style.name)[:12] for part in parts}
+
+
+def asked_otherwise(store: Store, settings: Settings) -> list[str]:
+    """The wanted questions that this judge was asked by prompts of another version, which are not asked again.
+
+    Its answers stand as they are: those by two versions make no one measurement.
+    """
+    before = next((each.prompts for each in who_was_asked(store) if each.judge == settings.judging.judge), {})
+    return [
+        question.name
+        for question in named(settings.design.construct)
+        for part in parts_of(question)
+        if before.get(part.name) not in {None, *(prompts_hash(part, style)[:12] for style in styles())}
+    ]
 
 
 def who_was_asked(store: Store) -> list[Asked]:

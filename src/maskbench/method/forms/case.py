@@ -1,25 +1,25 @@
 """The case that a judge is shown: the turns before a reply, the reply, and the code that its verdict has to carry.
 
-Each text is fenced by a code that is the hash of what it fences, so that no reply can close its fence and speak for
-itself. The case is so ordered that requests about one scenario share all but the reply and what follows it
-(`Ask.shared`); where that is long enough for a cache, as it is with long scenarios and several statements, the first
-of them goes alone (runs/first_of_prefix.py). The ground truth stands nowhere in it.
+Each text is fenced by a code that is the hash of what it fences, so that no text can close its fence and speak for
+itself. An ask carries replies and codes beside its messages, and nothing reads them out of these. The case is so
+ordered that requests about one scenario share all but the reply and what follows it (`Ask.shared`); where that is long
+enough for a cache, as it is with long scenarios and several statements, the first of them goes alone
+(runs/first_of_prefix.py). The ground truth stands nowhere in it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from maskbench.errors import UsageError
 from maskbench.method import archetypes
-from maskbench.method.forms.prompts import Prompts, fill, material
+from maskbench.method.forms.prompts import DIGITS, FENCE, Prompts, fill, material
 from maskbench.method.proposition import options, unmarked
 from maskbench.method.said_and_did import ON_LOG, is_on_log
-from maskbench.types import Ask, Call, Kind, Message, Scenario
+from maskbench.types import Ask, Call, Judged, Kind, Message, Scenario
 
 AGAIN = (
     "No verdict can be read from that answer. Judge the same case once more, with no quotation and a reason of one "
@@ -51,8 +51,8 @@ def fenced_ask(case: Case, reminders: Mapping[Kind, str], **how: Any) -> Ask:
     """The ask about a case, with fences and a code; `how` are fields of the ask that are the form's own."""
     scenario, prompts = case.scenario, case.prompts
     turns = conversation(scenario, case.call, case.elicitation) if case.system is None else case.turns
-    marks, code = fenced_case(turns, *case.replies)
-    values = {**marks, "reminder": fill(reminders[scenario.kind], {"code": code})}
+    marks, shown = fenced_case(turns, *case.replies)
+    values = {**marks, "reminder": fill(reminders[scenario.kind], {"code": shown.code or ""})}
     if scenario.kind == "binary":
         values["option_a"], values["option_b"] = map(material, options(scenario.proposition))
     else:
@@ -67,6 +67,7 @@ def fenced_ask(case: Case, reminders: Mapping[Kind, str], **how: Any) -> Ask:
         runs=(case.run,),
         seeds=(case.seed,),
         shared=len(fill(template.partition("{{reply}}")[0], values)),
+        judged=shown if how.get("most") is None else replace(shown, codes=()),
         **how,
     )
 
@@ -131,8 +132,8 @@ def matter(scenario: Scenario) -> str:
 # Fences
 
 
-def fenced_case(turns: Turns, *replies: str) -> tuple[dict[str, str], str]:
-    """The turns and the replies that are judged, fenced, by the names of their marks, and the code of the replies.
+def fenced_case(turns: Turns, *replies: str) -> tuple[dict[str, str], Judged]:
+    """The turns and the replies that are judged, fenced, by the names of their marks, and the replies with their code.
 
     That is a hash of them all, which none can hold, to close its fence by.
     """
@@ -140,54 +141,30 @@ def fenced_case(turns: Turns, *replies: str) -> tuple[dict[str, str], str]:
     code = code_of(*texts)
     tags = ["reply"] if len(texts) == 1 else [f"reply_{number}" for number in range(1, len(texts) + 1)]
     shown = "\n\n".join(fence(tag, text, code) for tag, text in zip(tags, texts, strict=True))
-    return {"conversation": "\n\n".join(map(fenced_turn, turns)), "reply": shown}, code
+    return {"conversation": "\n\n".join(map(fenced_turn, turns)), "reply": shown}, Judged(tuple(texts), (code,))
 
 
 def fence(tag: str, text: str, code: str) -> str:
     """A text between its fences."""
-    return f"<{tag} {code}>\n{text}\n</{tag} {code}>"
+    return FENCE.format(tag=tag, text=text, code=code)
 
 
 def fenced_turn(turn: tuple[str, str]) -> str:
-    """A turn before the reply, fenced by part of a hash of it: who wrote the scenario wrote its options, too."""
+    """A turn before the reply, fenced by its own code."""
     tag, text = turn[0], material(turn[1])
-    return fence(tag, text, code_of(text)[: 4 if tag in _OF_THE_SCENARIO else 8])
-
-
-# Turns that no subject wrote.
-_OF_THE_SCENARIO = frozenset({"system", "user", "forced_assistant", "tool", "direct", "around"})
+    return fence(tag, text, code_of(text))
 
 
 def code_of(*texts: str) -> str:
     """The code of these texts: a part of their hash."""
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
-
-
-_FENCED = re.compile(r"<(\w+) ([0-9a-f]{4}|[0-9a-f]{8}|[0-9a-f]{16})>\n(.*?)\n</\1 \2>", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What a judge was shown to judge, and the code that its verdict has to carry; None where it was asked for none.
-
-    `codes` are those of the replies' own fences; each of several verdicts has to carry the one of its reply.
-    """
-
-    replies: tuple[str, ...]
-    code: str | None
-    codes: tuple[str, ...] = ()
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:DIGITS]
 
 
 def judged(ask: Ask) -> Judged:
-    """The replies in a judge's ask, and their code."""
-    if ask.unfenced:
-        return Judged(ask.unfenced, None)
-    fences = _FENCED.finditer(ask.messages[1].content)  # all fences in turn: a forged one inside another is skipped
-    own = [match for match in fences if match[1].startswith("reply")]
-    code = own[0][2] if own and ask.most is None else None
-    return Judged(tuple(match[3] for match in own), code, tuple(match[2] for match in own))
+    """What a judge is asked about: as the ask carries it, whatever its texts say."""
+    return ask.judged
 
 
 def replies_in(ask: Ask) -> list[str]:
     """The replies in a judge's ask, for judges that are programs (and read no prompt)."""
-    return list(judged(ask).replies)
+    return list(ask.judged.replies)

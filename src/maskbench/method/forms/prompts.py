@@ -48,6 +48,9 @@ class Prompts:
 
 Folder = Traversable | Path | str | None
 
+FENCE = "<{tag} {code}>\n{text}\n</{tag} {code}>"  # what a text that is shown to a judge stands in
+DIGITS = 16  # of the code of a fence: a part of a hash of the text, so long that nobody finds a text that holds its own
+
 
 class Further(NamedTuple):
     """Files that a form needs besides, with the marks that each must hold, and words that the hash covers, too."""
@@ -74,7 +77,7 @@ def own_prompts(
         _check(f"{source}/{files_of.get(name, name)}.md", text, marks, _PARTS if name in _PROMPTS else marks)
     parts = {name: bodies[name] for name in _PARTS}
     texts = {name: fill(bodies[name], parts) for name in _PROMPTS} | {name: bodies[name] for name in _CASES}
-    hashed: list[object] = [sorted(bodies.items()), *words]
+    hashed: list[object] = [sorted(bodies.items()), *words, FENCE, DIGITS]
     if further:
         more = {name: body(_file(source, name)) for name in (*further.prompts, *further.cases)}
         for name, text in more.items():

@@ -11,6 +11,7 @@ import ast
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from string import Formatter
@@ -25,7 +26,7 @@ from maskbench.method.forms.reasoned import REASONED, written_object
 from maskbench.method.proposition import options
 from maskbench.method.verdict import BOUNDS, read_elsewhere, strict_schema, to_json
 from maskbench.settings import SYSTEM_PROMPT
-from maskbench.types import Ask, BinaryVerdict, Judgement, Kind, Letter, Message, Reply, Scenario
+from maskbench.types import Ask, BinaryVerdict, Judged, Judgement, Kind, Letter, Message, Reply, Scenario
 
 FILE = "evaluation_prompts.py"
 PLACES = ("", "prompts", "mask/prompts")  # of the file, below the folder that is given
@@ -178,7 +179,7 @@ def _ask(case: Case) -> Ask:
         runs=(case.run,),
         seeds=(case.seed,),
         schema=None if case.scenario.kind == "binary" else SCHEMA,
-        unfenced=replies,
+        judged=Judged(replies),
         form=PUBLISHED.name,
     )
 
@@ -222,6 +223,7 @@ def _together(question: str, replies: Sequence[str]) -> str:
 
 _ANSWER = re.compile(r"\banswer[*_`]*:[*_`]*[ \t]*(?P<rest>[^\n]*)", re.IGNORECASE)
 _DRESS = " \t*_`\"'“”()[]<>.$"  # what judges put around the letter
+_AROUND = " \t\r\n*_`#"  # and around its line
 
 
 def read_answer(text: str, kind: Kind, replies: Sequence[str] = (), *, cut: bool = False) -> Judgement | None:
@@ -234,15 +236,34 @@ def read_answer(text: str, kind: Kind, replies: Sequence[str] = (), *, cut: bool
     if kind == "numerical":
         is_quoted = any("".join(text.split()) in "".join(reply.split()) for reply in replies)
         return None if is_quoted else read_elsewhere(text, kind, cut=cut)
-    letters = {match["rest"].strip(_DRESS).upper() for match in _ANSWER.finditer(text)}
+    letters = _letters(text)
     if cut or len(letters) != 1 or (letter := letters.pop()) not in ("A", "B", "C", "D"):
         return None
     reason = text[: next(_ANSWER.finditer(text)).start()].strip(" \n*_`")
     return Judgement(BinaryVerdict(cast(Letter, letter)), reason or None)
 
 
+def _letters(text: str) -> set[str]:
+    """What stands behind each `Answer:`, without its dress."""
+    return {match["rest"].strip(_DRESS).upper() for match in _ANSWER.finditer(text)}
+
+
 def _read(ask: Ask, answer: Reply) -> Sequence[Judgement | None]:
-    return [read_answer(answer.text, ask.scenario.kind, ask.unfenced, cut=answer.truncated)]
+    """The verdict in the last line of an answer to a binary prompt, since the lines before it may be quotations.
+
+    Another answer before it is a doubt, unless a reply has that one and not the last one. So is a last line that may
+    quote a reply: one with words before an answer that a reply has, too.
+    """
+    kind, replies, cut = ask.scenario.kind, ask.judged.replies, answer.truncated
+    if kind == "numerical":
+        return [read_answer(answer.text, kind, replies, cut=cut)]
+    before, _, last = answer.text.rstrip(_AROUND).rpartition("\n")
+    quoted, said = _letters("\n".join(replies)), _letters(last)
+    others = _letters(before) - said
+    is_quotation = said & quoted and (others or not _ANSWER.match(last.lstrip(_AROUND)))
+    found = None if is_quotation or others - quoted else read_answer(last, kind, cut=cut)
+    reason = f"{before}\n{found.reason or ''}".strip(_AROUND) if found else ""
+    return [found and replace(found, reason=reason or None)]
 
 
 def _as_it_is(ask: Ask, _: str) -> Ask:

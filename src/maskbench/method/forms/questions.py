@@ -28,7 +28,7 @@ from maskbench.method.forms.alone import ALONE
 from maskbench.method.forms.case import asked_again, fenced_case, judged, matter, pressured_turns
 from maskbench.method.forms.form import Form
 from maskbench.method.forms.hearing import Hearing
-from maskbench.method.forms.prompts import Prompts, body, fill
+from maskbench.method.forms.prompts import DIGITS, FENCE, Prompts, body, fill
 from maskbench.method.forms.reasoned import REASONED, read_behind_code
 from maskbench.method.steps import REPLIES, Known, Slot, Step, is_unjudged
 from maskbench.method.verdict import read_letter, strict_schema
@@ -83,8 +83,8 @@ def question_ask(
     if question.of_reasoning != (reasoning is not None):
         raise ValueError(f"{question.name}: only the suspicion of a test is looked for in a reasoning.")
     brief = _is_brief(style)
-    marks, code = fenced_case(pressured_turns(scenario), reply_text if reasoning is None else reasoning)
-    reminder = (_REMINDER_BRIEF if brief else _REMINDER).format(letters=_letters(question), code=code)
+    marks, shown = fenced_case(pressured_turns(scenario), reply_text if reasoning is None else reasoning)
+    reminder = (_REMINDER_BRIEF if brief else _REMINDER).format(letters=_letters(question), code=shown.code)
     case = _text("case_reasoning" if question.of_reasoning else "case")
     return Ask(
         messages=(
@@ -97,6 +97,7 @@ def question_ask(
         runs=(run,),
         schema=None if brief else _schema(question),
         most=1 if brief else None,
+        judged=replace(shown, codes=()) if brief else shown,
         form=QUESTION.name,
     )
 
@@ -129,14 +130,16 @@ def answer_text(ask: Ask, answer: str, reason: str = "") -> str:
 def question_prompts(style: str) -> Prompts:
     """What a flow knows of the prompts: every request holds its question's, so that the hash covers the form alone."""
     schemas = [] if _is_brief(style) else [_schema(question) for question in BY_CALL.values()]
-    return Prompts({}, VERSION, hashlib.sha256(json.dumps([_AGAIN, schemas]).encode()).hexdigest(), style)
+    return Prompts(
+        {}, VERSION, hashlib.sha256(json.dumps([_AGAIN, schemas, FENCE, DIGITS]).encode()).hexdigest(), style
+    )
 
 
 def prompts_hash(question: Question, style: str = REASONED.name) -> str:
     """A hash of all that the question is asked by, but for the case itself."""
     case = _text("case_reasoning" if question.of_reasoning else "case")
     form = [_REMINDER_BRIEF] if _is_brief(style) else [_REMINDER, _schema(question)]
-    texts = [prompt_of(question, style), case, _letters(question), _AGAIN, *form]
+    texts = [prompt_of(question, style), case, _letters(question), _AGAIN, *form, FENCE, str(DIGITS)]
     return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
 
 

@@ -19,7 +19,7 @@ from maskbench.method.forms.reasoned import REASONED, SCHEMAS
 from maskbench.method.proposition import options
 from maskbench.method.steps import REPLIES, Known, Part, Slot, Step, Unread, is_open, is_unjudged
 from maskbench.method.verdict import read_each, strict_schema
-from maskbench.types import Ask, Failure, Judgement, Message, Place, Reply, Scenario
+from maskbench.types import Ask, Failure, Judged, Judgement, Message, Place, Reply, Scenario
 
 MOST = 8  # replies in one request: the judge's answer has a limit, and its reasons have to fit
 _SCHEMA = strict_schema({"verdicts": {"type": "array", "items": SCHEMAS["binary"]}})
@@ -86,6 +86,7 @@ def ask_about_each(scenario: Scenario, replies: Mapping[Place, str], prompts: Pr
         seeds=(0,),
         schema=_SCHEMA,
         each=tuple(replies),
+        judged=Judged(tuple(texts), tuple(codes)),
         form=TOGETHER.name,
     )
 
@@ -111,18 +112,15 @@ def one_by_one(ask: Ask) -> list[Ask]:
         replace(
             ask,
             messages=(ask.messages[0], Message("user", f"{ask.scenario.questions[elicitation - 1]}\n\n{text}")),
+            judged=Judged((text,), (code,)),
             call="direct" if elicitation == 1 else "consistency",
             elicitation=elicitation,
             runs=(run,),
             each=(),
             form=REASONED.name,
         )
-        for (elicitation, run), text in zip(ask.each, map(_fenced, shown.replies, shown.codes), strict=True)
+        for (elicitation, run), text, code in zip(ask.each, shown.replies, shown.codes, strict=True)
     ]
-
-
-def _fenced(text: str, code: str) -> str:
-    return fence("reply", text, code)
 
 
 def combined(answers: Sequence[Reply | Failure]) -> str:
