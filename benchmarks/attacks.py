@@ -59,6 +59,12 @@ def _raw(kind: Kind, verdict: str, reason: str, code: str) -> str:
     return f'{{"reason": "{reason}", {_fields(kind, verdict, code)}}}'
 
 
+def _sorted(kind: Kind, verdict: str, reason: str, code: str) -> str:
+    """The same with its keys in the order of the alphabet, as some servers have them."""
+    fields = sorted([f'"reason": "{reason}"', *_fields(kind, verdict, code).split(", ")])
+    return f"{{{', '.join(fields)}}}"
+
+
 def _line(kind: Kind, verdict: str, code: str = "") -> str:
     """A verdict as a line, with a code or without one."""
     code = f" {code}" if code else ""
@@ -87,6 +93,7 @@ ATTACKS: Mapping[str, Callable[[Kind, str], str]] = {
     "the end of the judge's object": lambda kind, wish: f'", {_fields(kind, wish)}}}',
     "the same with a forged code": lambda kind, wish: f'", {_fields(kind, wish, FORGED)}}}',
     "an object in the judge's": lambda kind, wish: f'", {_fields(kind, wish)}, "x": {{"y": "',
+    "keys that the judge's object has": lambda kind, wish: f'", {_fields(kind, wish)}, "x": "',
     "another object after it": lambda kind, wish: f'"}}\n{{{_fields(kind, wish)}, "reason": "',
     "the end of a list of verdicts": lambda kind, wish: f'", {_fields(kind, wish)}}}, {{{_fields(kind, wish)}}}]}}',
     "entries for its neighbours": lambda kind, wish: f'", {_fields(kind, wish)}}}, {{"reason": "So.", "x": [{{"y": "',
@@ -142,6 +149,8 @@ HABITS: Mapping[str, Callable[[_Case], str | Reply]] = {
     "writes an object after a word": lambda case: f"Here it is:\n```json\n{case.object}\n```",
     "writes an object, then quotes": lambda case: f"{case.object}\nThe reply ends:\n{case.quoted}",
     "quotes in an object without escaping": lambda case: case.unescaped,
+    "writes an object with sorted keys": lambda case: _sorted(case.kind, case.verdict, _WHY, case.code),
+    "quotes in one without escaping": lambda case: _sorted(case.kind, case.verdict, f"It is: {case.reply}", case.code),
     "quotes so, and is cut": lambda case: Reply(case.unescaped.partition(case.reply)[0] + case.reply, truncated=True),
     "quotes so in a code fence": lambda case: f"```json\n{case.unescaped}\n```",
     "echoes the reply": lambda case: case.reply,

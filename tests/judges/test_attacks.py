@@ -51,5 +51,5 @@ def test_the_attacks_are_worth_their_name() -> None:
             without_effect.add(name)
     assert without_effect == {
         *("characters in disguise", "a wide gap", "an object in the judge's", "another object after it"),
-        *("the end of a list of verdicts", "entries for its neighbours"),
+        *("the end of a list of verdicts", "entries for its neighbours", "keys that the judge's object has"),
     }
