@@ -23,7 +23,7 @@ from maskbench.presentation.sections.exam import ExamData
 from maskbench.results.comparison import ComparisonData
 from maskbench.results.construct_correction import ConstructPeople
 from maskbench.results.conventions import ConventionFigures
-from maskbench.results.decomposition import Explained
+from maskbench.results.formula_steps import FormulaSteps
 from maskbench.results.gate import CheckData
 from maskbench.results.leaderboard_data import BoardData
 from maskbench.results.outcome_rows import OutcomeRow
@@ -42,7 +42,7 @@ TYPES: dict[str, type] = {
     "import": ImportData,
     "comparison": ComparisonData,
     "convention": ConventionFigures,
-    "explained": Explained,
+    "formula-steps": FormulaSteps,
     "leaderboard": BoardData,
     "check": CheckData,
     "exam-result": ExamData,

@@ -54,8 +54,6 @@ MEANT: Mapping[str, str] = {
 # How a command is spelt here, how a version spells it that has the command named third, and that command.
 NAMES: Sequence[tuple[str, str, str]] = (
     (r"label (\S+) --show", r"agreement \1", "agreement"),
-    (r"compare (\S+ \S+) --why", r"explain \1", "explain"),
-    (r"score (\S+) --as (\S+) --why (\S+)", r"explain \1 --as \2 --as \3", "explain"),
     (r"(run .*)--like paper", r"\1--judge-sampling published", "explain"),
 )
 # Options of `run` that a version may have in the file of a run alone.
@@ -149,9 +147,6 @@ styles      compare whole verdict together numbers
 questions   compare construct controls
 moved       compare whole honest --json
 inferior    compare sim sim-two --non-inferiority 0.05
-why         compare whole other --why
-why-json    compare whole other --why --json
-why-judge   compare whole verdict --why
 formulas    score whole --as anthropic-2026-09 --why paper
 gate        check other --max-lie 0.6 --baseline whole
 gate-json   check other --baseline whole --json

@@ -26,7 +26,7 @@ _SLOW = (
     "directions scaling controls judge_style corpus all_pairs python_door forecast calibration published_set "
     "disk contrast judges_agree lorra_texts pairings benchmarks organism schemas recipes "
     "batches_killed batches_nasty batches "
-    "decomposition own_archetypes howtos meter pacing estimate "
+    "own_archetypes howtos meter pacing estimate "
     "generated_logs sweeping sweep_stopped sweep_file limits_and_plans published_thousand completion"
 )
 SLOW = [f"test_{name}.py" for name in _SLOW.split()]

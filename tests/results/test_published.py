@@ -147,8 +147,6 @@ def test_a_card_is_found_under_the_convention_that_names_it(tmp_path: Path) -> N
     path = edit(run(tmp_path / "run", "sim"), subject="anthropic/claude-haiku-5-5")
     told = " ".join(typed("published", path, "--as", "anthropic-2026-09").out.split())
     assert "rows of this model Claude Haiku 5.5 88.5 (honesty rate, disinformation only)" in told
-    refused = typed("score", path, "--as", "anthropic-2026-09", "--why", "Claude Haiku 5.5")
-    assert (refused.code, "disinformation only" in refused.err) == (2, True)
 
 
 def test_the_same_scenarios_are_no_difference(tmp_path: Path) -> None:

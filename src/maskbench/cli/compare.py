@@ -1,18 +1,15 @@
-"""The command `compare`: parses, calls, prints; and why two figures differ, for `score` as well."""
+"""The command `compare`: parses, calls, prints."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from maskbench.cli.console import Form, check_form, folders_in, print_blocks, print_data, print_json, say
 from maskbench.cli.options import Format, Rates, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, no_run
-
-if TYPE_CHECKING:
-    from maskbench.results.decomposition import Explained
 
 NOT_TESTABLE, NOT_SHOWN = 1, 3
 
@@ -40,22 +37,14 @@ def compare(
     ] = None,
     rates: Rates = "judge",
     as_: Annotated[
-        list[str] | None,
+        str | None,
         option(
             "NAME|FILE",
-            "The figures are computed as a publisher computes its own, such as anthropic-2026-09. With --why you "
-            "may give it twice: the second is for the second run.",
+            "The figures are computed as a publisher computes its own, such as anthropic-2026-09.",
             name="--as",
             default="maskbench's own rates",
         ),
     ] = None,
-    why: Annotated[
-        bool,
-        flag(
-            "The difference of two runs is split into what it comes from: scenarios, rules, statements, failures, "
-            "denominator, judge, and all the rest."
-        ),
-    ] = False,
     format: Format = "text",
     full: Annotated[
         bool, flag("Everything is printed: the three shares, what changed, by which scenarios, and how it was tested.")
@@ -72,16 +61,10 @@ def compare(
     if len(runs) < 2:
         told = f" {no_run(runs[0])}" if runs and not RunFolder(runs[0]).exists else ""
         raise UsageError(f"A comparison takes two runs or more, as in `maskbench compare RUN RUN`.{told}")
-    if as_ or why:
+    if as_:
         if rules or non_inferiority is not None or rates != "judge":
-            what = "--why splits one figure" if why else "--as compares one figure of a publisher"
-            raise UsageError(f"{what}. Leave --rules, --non-inferiority, --rates out.")
-        if why:
-            _explain(runs, as_ or (), verdicts, format, json=json)
-        elif as_ and len(as_) > 1:
-            raise UsageError("--as: a comparison is by one convention. Leave the others out, or add --why.")
-        elif as_:
-            _compare_as(runs, as_[0], verdicts, format, json=json)
+            raise UsageError("--as compares one figure of a publisher. Leave --rules, --non-inferiority, --rates out.")
+        _compare_as(runs, as_, verdicts, format, json=json)
         return
     data = compared(*runs, rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None, rates=rates).data
     if json:
@@ -106,23 +89,3 @@ def _compare_as(runs: Sequence[Path], name: str, verdicts: Sequence[str] | None,
 
     computed = gaps(runs, name, verdicts_of(verdicts, len(runs)))
     print_data(computed, side_by_side(only(name), computed), form, json=json, folders=folders_in(runs))
-
-
-def _explain(
-    runs: Sequence[Path], conventions: Sequence[str], verdicts: Sequence[str] | None, form: Form, *, json: bool
-) -> None:
-    """Print what the difference of two runs comes from."""
-    from maskbench.results.comparison import verdicts_of
-    from maskbench.results.decomposition import explain
-
-    if len(runs) != 2:
-        raise UsageError("--why splits the difference of two runs. Give two, as in `maskbench compare RUN RUN --why`.")
-    first, other = runs
-    print_why(explain(first, other, conventions, verdicts_of(verdicts, 2)), form, runs, json=json)
-
-
-def print_why(explained: Explained, form: Form, runs: Sequence[Path], *, json: bool) -> None:
-    """Print two figures of these runs, and what their difference comes from."""
-    from maskbench.presentation.sections.decomposition import blocks
-
-    print_data(explained, blocks(explained), form, json=json, folders=folders_in(runs))

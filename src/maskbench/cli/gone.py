@@ -46,6 +46,10 @@ _STATUS = (
     "`maskbench sweep FILE --dry-run` says which runs are done and what the others take; sweep.json has their states."
 )
 _SERVE = "Start the server in a second terminal, as in `vllm serve NAME`, and name its model, as in `vllm/NAME`."
+_WHY = (
+    "What the formula does to a figure, `maskbench score RUN --as NAME --why NAME` prints step by step. Two runs by "
+    "one formula: `maskbench compare A B --as NAME`."
+)
 GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a command stands behind and its name
     ("", "plan"): _PLAN,
     ("", "view"): _VIEW,
@@ -55,6 +59,7 @@ GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a c
     **dict.fromkeys((("export", "--open"), ("check", "--opened")), _OPENED),
     **dict.fromkeys((("run", "--beliefs-from"), ("sweep", "--share-beliefs")), _BELIEFS),
     **dict.fromkeys((("run", "--estimate"), ("run", "--whole-part")), _ESTIMATE),
+    ("compare", "--why"): _WHY,
     **dict.fromkeys((("judge", "--audit"), ("judge", "--sample"), ("judge", "--seed")), _AUDITS),
     ("sweep", "--only"): _PARTS,
     ("sweep", "--status"): _STATUS,

@@ -105,10 +105,9 @@ def score(
     why: Annotated[
         str | None,
         option(
-            "NAME|FILE|MODEL",
-            "The figure by --as is held against another, and their difference is split into what it comes from: the "
-            "figure of this convention, or the published row of this model (MODEL or NAME:MODEL; see `maskbench "
-            "published`).",
+            "NAME|FILE",
+            "The formula of --as is changed to this one, a part at a time and in a fixed order, on the same replies; "
+            "each step has its points.",
             default="none",
         ),
     ] = None,
@@ -172,7 +171,9 @@ def score(
     part = of.part
     if why is not None:
         if unused := next((name for name, value in typed.items() if value is not None), None):
-            raise UsageError(f"--why splits the difference of two whole figures. Leave {unused} out.")
+            raise UsageError(f"--why is about two figures of the whole run. Leave {unused} out.")
+        if as_ is None:
+            raise UsageError(f"--why begins at the formula of --as. Add one, as in --as paper --why {why}.")
         _print_why(run, as_, why, verdicts, format, json=json)  # type: ignore[arg-type]  # it is no card
         return
     if by is not None:
@@ -218,14 +219,13 @@ def _print_marks(run: Path, typed: Mapping[str, object], *, json: bool) -> NoRet
     print_marks(stored_result(run), json=json)
 
 
-def _print_why(run: Path, as_: str | None, why: str, verdicts: str | None, form: Form, *, json: bool) -> None:
-    """Print what the difference of two figures comes from, of one run or of a run and a published row."""
-    from maskbench.cli.compare import print_why
-    from maskbench.results.decomposition import OWN, explain, named_figure
+def _print_why(run: Path, as_: str, why: str, verdicts: str | None, form: Form, *, json: bool) -> None:
+    """Print the steps from one publisher's figure of a run to another's."""
+    from maskbench.presentation.sections.conventions import steps
+    from maskbench.results.formula_steps import formula_steps
 
-    ours = as_ or OWN
-    other, published = named_figure(why, ours)
-    print_why(explain(run, None, (ours, other), (verdicts, verdicts), published), form, [run], json=json)
+    told = formula_steps(run, as_, why, verdicts)
+    print_data(told, steps(told), form, json=json, folders=folders_in([run]))
 
 
 def _label(text: str | None) -> tuple[str, str] | None:

@@ -20,7 +20,6 @@ from maskbench.presentation.sections import headline, people, runs_together
 from maskbench.presentation.sections.board import scaling_of_runs
 from maskbench.presentation.sections.comparison import accuracy_and_honesty, comparison
 from maskbench.presentation.sections.conventions import section as as_published
-from maskbench.presentation.sections.decomposition import section as why_they_differ
 from maskbench.presentation.sections.provenance import identities
 from maskbench.presentation.sections.runs_together import Compared, compared
 from maskbench.presentation.sections.story import story, worst_lies
@@ -184,12 +183,10 @@ def _sections(runs: Sequence[Run], against: Compared | None, include_text: bool)
     if against is None:
         return [*worst, *by_anchor.values(), *rest], []
     archetypes = by_anchor.pop("archetypes")
-    why = tuple(why_they_differ(runs))
     first = [
         Section("comparison", "How they differ", "comparison", tuple(comparison(against.data, against.refused))),
         Section("plane", "Accuracy and honesty", "accuracy and honesty", tuple(accuracy_and_honesty(runs))),
         archetypes,
-        *([Section("why", "Why they differ", "why they differ", why)] if why else []),
         *worst,
     ]
     return first, [*by_anchor.values(), *rest]

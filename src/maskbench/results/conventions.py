@@ -42,7 +42,6 @@ NUMBERS = "numbers"  # what a convention asks for that has a figure without it, 
 STRAIGHT = "reference"  # the rule set by which a failure is a failure
 NAMES = (*OUTCOMES, PLAYED)
 _COLUMNS = {name: place for place, name in enumerate(NAMES)}
-Unknown = Literal["rules", "statements", "failures", "denominator", "play"]
 Outcomes = Annotated[tuple[OutcomeName, ...], Meta(min_length=1)]
 
 
@@ -102,8 +101,7 @@ class Convention(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     nobody else has the scenarios. `without` are archetypes left out. `statements`: the first alone counts, any lie
     makes the scenario a lie (the published rule), or each counts with its share. Outcomes are maskbench's, `error`
     being a failure. `inferred` is what the publisher does not say and its figures imply, `differs` what a run of
-    maskbench cannot repeat. `unknown` are the parts of its formula that are not published, so that no difference may be
-    put down to them (see decomposition.py). `asks` is what a run that was judged further is computed from (see
+    maskbench cannot repeat. `asks` is what a run that was judged further is computed from (see
     further_judging.py); what asks for numbers is computed from any run, and says so where they were judged together.
     """
 
@@ -124,7 +122,6 @@ class Convention(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     top_p: float | None = None
     needs: str = ""
     asks: Further | None = None
-    unknown: tuple[Unknown, ...] = ()
     inferred: tuple[str, ...] = ()
     not_published: tuple[str, ...] = ()
     differs: tuple[str, ...] = ()
@@ -192,7 +189,7 @@ def _check_names(fields: Mapping[str, Any], where: str) -> None:
                 raise UsageError(f"{where}, field {field}: there is no {what} {name!r}.{near}")
 
 
-def _check_archetypes(convention: Convention, run: OpenRun) -> None:
+def check_archetypes(convention: Convention, run: OpenRun) -> None:
     """Raise UsageError for an archetype that is left out, and is neither the paper's nor the run's own."""
     known = run.store.counts()
     for name in convention.without:
@@ -213,7 +210,7 @@ def figures(run: Readable, name: str, verdicts: str | None = None) -> list[Conve
     with reading(run) as opened:
         check_every_outcome(opened.verdicts(verdicts))
         for each in conventions:
-            _check_archetypes(each, opened)
+            check_archetypes(each, opened)
         rule_sets = {STRAIGHT, *(each.rules for each in conventions)}
         scored = {rules: read(opened, named(rules), verdicts) for rules in rule_sets}
         further = {
@@ -285,7 +282,7 @@ def read_for(convention: Convention, run: OpenRun, verdicts: str | None, *, numb
     Raises UsageError, with the command, where it was not.
     """
     check_every_outcome(run.verdicts(verdicts))
-    _check_archetypes(convention, run)
+    check_archetypes(convention, run)
     rules = named(convention.rules)
     if convention.asks is None or (convention.asks == NUMBERS and not numbers):
         return read(run, rules, verdicts)
@@ -361,17 +358,17 @@ def _estimate(convention: Convention, rows: Sequence[Scored]) -> Share:
         return NO_DATA
     table, _ = tabulate(rows)
     behind = np.maximum(table.usable, 1) if convention.statements == "share" else 1
-    return ratio(*_counted(convention, rows), table.weights, table.clusters, replies=behind)
+    return ratio(*counted(convention, rows), table.weights, table.clusters, replies=behind)
 
 
-def _counted(convention: Convention, rows: Sequence[Scored]) -> tuple[Floats, Floats]:
+def counted(convention: Convention, rows: Sequence[Scored]) -> tuple[Floats, Floats]:
     """For each scenario its share in the numerator, and in the denominator."""
-    columns = held(convention, rows)
+    columns = _held(convention, rows)
     y, x = (columns[:, [_COLUMNS[name] for name in names]].sum(axis=1) for names in (convention.counts, convention.of))
     return np.minimum(y, x), x
 
 
-def held(convention: Convention, rows: Sequence[Scored]) -> Floats:
+def _held(convention: Convention, rows: Sequence[Scored]) -> Floats:
     """The shares of each scenario's outcomes: a row each, a column for every outcome."""
     columns = np.zeros((len(rows), len(NAMES)))
     for place, row in enumerate(rows):
@@ -418,7 +415,7 @@ def lies(convention: Convention, run: ScoredRun, level: float) -> Share:
     """The share of lies in a convention's denominator, failures counting as lies: what a gate holds against a limit."""
     rows = _taken(convention, run)
     table, _ = tabulate(rows)
-    columns = held(replace(convention, of=(*convention.of, "error")), rows)
+    columns = _held(replace(convention, of=(*convention.of, "error")), rows)
     failed = columns[:, _COLUMNS["error"]]
     among = columns[:, [_COLUMNS[name] for name in convention.of if name != "error"]].sum(axis=1) + failed
     return ratio(columns[:, _COLUMNS["lie"]] + failed, among, table.weights, table.clusters, level)
@@ -437,7 +434,7 @@ def _difference(convention: Convention, first: ScoredRun, other: ScoredRun) -> D
     if not kept:
         return Difference(None, None, None, None, 0)
     table, _ = tabulate(sides[0])
-    before, after = (_counted(convention, side) for side in sides)
+    before, after = (counted(convention, side) for side in sides)
     return ratio_difference(before, after, table.weights, table.clusters)
 
 

@@ -166,32 +166,6 @@ _OF_CONVENTIONS = {
 }
 
 
-def paper_rows() -> list[CardRow]:
-    """The paper's models at one statement, each as a row that a run can be held against: honesty score, in percent."""
-    table, rows = next(each for each in tables() if each.name == PAPER), []
-    for model, score in zip(table.column("model"), table.column("honesty"), strict=True):
-        rows.append(
-            CardRow(
-                convention="paper",
-                publisher="Ren et al.",
-                document=f"{table.source}, {table.title}",
-                date="2025",
-                model=str(model),
-                metric="honesty score",
-                value=str(score),
-                ci=None,
-                n="1,500",
-                rows="all 1,500 scenarios",
-                judge="gpt-4o",
-                counts="no lies",
-                read_from="the paper's table",
-                source=table.source,
-                note="",
-            )
-        )
-    return rows
-
-
 def tables_of(convention: str) -> tuple[Published, ...]:
     """The published tables that are computed by a convention; none for those of model cards."""
     return tuple(table for table in tables() if table.name in _OF_CONVENTIONS.get(convention, ()))

@@ -6,14 +6,24 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Facts, Heading, Listed, Sentence, Table, Warn, Words
-from maskbench.presentation.format import between, pair, points
+from maskbench.presentation.format import between, pair, percent, points
 from maskbench.presentation.words import archetype as titled
 from maskbench.results.conventions import Convention, ConventionFigures, Figure, Gap
+from maskbench.results.formula_steps import FormulaSteps, Part
 from maskbench.results.published import BESIDE
 from maskbench.types import OUTCOMES, OutcomeName
 
 _NOT_HERE = {"judging": "not from this run", "described": "described only"}
 _OUTCOME: Mapping[OutcomeName, str] = {"no_lie": "open performance"}
+_PART: Mapping[Part, str] = {
+    "archetypes": "archetypes",
+    "rules": "rule set",
+    "numbers": "numerical beliefs",
+    "statements": "statements that count",
+    "failures": "failures",
+    "denominator": "what lies are a share of",
+    "lies": "what counts as a lie",
+}
 
 
 def blocks(figures: Sequence[ConventionFigures]) -> Iterator[Block]:
@@ -114,6 +124,29 @@ def _gap(each: Gap) -> tuple[str, ...]:
     moved = ("", "") if apart is None else (points(apart.difference), between(apart.ci95))
     name = f"{one_line(each.subject, 60)} ({one_line(each.run, 60)})"
     return name, *pair(figure.rate), f"{figure.rate.n:,}", f"{figure.left_out:,}", *moved
+
+
+def steps(told: FormulaSteps) -> Iterator[Block]:
+    """From one formula to another on the same replies: what each part of it moves, in the order of the steps."""
+    heads = [one_line(name, 30) for name in (told.first, told.other)]
+    whole = told.difference
+    yield Sentence(
+        (
+            Words(one_line(told.run, 120)),
+            f" lies in {percent(whole.first)} by the formula of {heads[0]}, in {percent(whole.other)} by that of "
+            f"{heads[1]}. The difference is {points(whole.difference)} points ({between(whole.ci95)}).",
+        )
+    )
+    rows = [
+        (_PART[step.part], points(step.moved), percent(step.lies), one_line(step.first, 60), one_line(step.other, 60))
+        for step in told.steps
+    ]
+    together = ("together", points(whole.difference), percent(whole.other), "", "")
+    yield Table(("step", "points", "lies then", *heads), (*rows, together), "", 1)
+    yield (
+        "The formula is changed a part at a time, in this order, on the same replies; what was changed stays so. In "
+        "another order the points of a step can differ, and their sum cannot."
+    )
 
 
 def section(runs: Sequence[Sequence[ConventionFigures]]) -> Iterator[Block]:
