@@ -188,4 +188,3 @@ def test_checkpoints_end_in_a_curve_and_local_models_take_turns(tmp_path: Path) 
     rows = [line.split()[0] for line in ended.out.splitlines() if line.startswith("step-")]
     assert rows[:2] == ["step-1", "step-2"]
     assert ended.err.index("step-1: done") < ended.err.index("step-2: done")
-    assert "Checkpoints in a row" in (tmp_path / "out" / "leaderboard.html").read_text("utf-8")

@@ -26,7 +26,6 @@ from maskbench.cli.console import (
 )
 from maskbench.cli.options import DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
-from maskbench.models.install import extra, install
 
 if TYPE_CHECKING:
     from maskbench.cli.sweep_file import SweepFile
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from maskbench.sweeps.sweeping import Swept
 
 _PRINTED = Group("What is printed", sort_key=8)
-BOARD, PAGE = "leaderboard.json", "leaderboard.html"
+BOARD = "leaderboard.json"
 
 
 @in_short(
@@ -135,29 +134,19 @@ def _print_plan(wanted: SweepFile, folder: Path, *, json: bool) -> None:
 
 
 def _print(swept: Mapping[str, Swept], wanted: SweepFile, folder: Path, *, json: bool) -> None:
-    """Print how all runs stand, the leaderboard and the curves, and write them into the folder."""
+    """Print how all runs stand, the curves and the leaderboard, and leave that in the folder."""
     from maskbench.presentation.sections.board import blocks
     from maskbench.presentation.sections.sweep import standing
     from maskbench.results.leaderboard_data import as_json
 
     page = _board(swept)
-    shown: list[Block | Section] = [*standing(list(swept.values())), *_curves(swept, wanted.series)]
-    shown += blocks(page) if page.tables else ()
     if json:
         print_json({name: _as_data(each) for name, each in swept.items()})
     else:
-        print_blocks(shown)
-    written = [folder / BOARD]
+        shown = [*standing(list(swept.values())), *_curves(swept, wanted.series)]
+        print_blocks([*shown, *(blocks(page) if page.tables else ())])
     (folder / BOARD).write_text(as_json(page), encoding="utf-8")
-    try:
-        from maskbench.pages.report_file import write_page
-        from maskbench.pages.shell import of_sections
-
-        write_page(folder / PAGE, of_sections(folder.name, shown).parts)
-        written.append(folder / PAGE)
-    except ImportError:
-        say(f"A page of the leaderboard needs more packages. Type: {install(*extra('report'))}")
-    say(f"The runs are in {folder}, the leaderboard in {' and '.join(map(str, written))}.")
+    say(f"The runs are in {folder}, the leaderboard in {folder / BOARD}.")
 
 
 def _as_data(each: Swept) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from maskbench.pages.charts import drawn
 from maskbench.pages.figure_files import values
 from maskbench.plain import visible
-from maskbench.presentation.blocks import Block, Inline, Section, Words, seen, text_of
+from maskbench.presentation.blocks import Inline, Words, seen, text_of
 from maskbench.presentation.format import interval, stacked
 
 _CLOSES = re.compile(r"</|<!--")
@@ -89,13 +89,6 @@ def report(
         kind="report",
         blocks=blocks,
     )
-
-
-def of_sections(title: str, blocks: Sequence[Block | Section]) -> Document:
-    """A page of sections alone, such as that of a sweep; what stands in none comes first."""
-    above = [block for block in blocks if not isinstance(block, Section)]
-    sections = [block for block in blocks if isinstance(block, Section)]
-    return report("sweep.jinja", title, {"above": above, "sections": sections})
 
 
 def _with_blocks(html: str, blocks: Mapping[str, str]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from maskbench.runs.folder import RunFolder, options_of
 from maskbench.settings import Budget, Judging, Settings
 from maskbench.types import Stage
 
-RESERVED = frozenset(("sweep.json", "leaderboard.json", "leaderboard.html", "run.lock"))  # files beside the runs
+RESERVED = frozenset(("sweep.json", "leaderboard.json", "run.lock"))  # files beside the runs
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]{0,79}")
 
 

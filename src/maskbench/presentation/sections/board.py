@@ -38,20 +38,11 @@ GAP_NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A figure of a row: what is shown, the number that it is sorted by, and its interval, if it has them."""
-
-    text: str
-    value: float | None
-    ends: Sequence[float] | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Column:
     """A column of figures with its head."""
 
     head: str
-    cell: Callable[[Row], Cell]
+    cell: Callable[[Row], str]
 
 
 def blocks(page: Page) -> Iterator[Block | Section]:
@@ -158,7 +149,7 @@ def gaps(differences: Sequence[GapShown]) -> Table:
 
 def _board(board: Board) -> Iterator[Block]:
     yield Sentence((identity(board),), "note")
-    ranks = Column("rank", lambda row: Cell(str(row.rank or "–"), None))
+    ranks = Column("rank", lambda row: str(row.rank or "–"))
     *first, accuracy = outcomes()
     yield _table(board, (ranks, *first))
     yield _table(board, (accuracy, *scores(board)))
@@ -171,7 +162,7 @@ def _board(board: Board) -> Iterator[Block]:
 
 def _table(board: Board, columns: tuple[Column, ...]) -> Table:
     heads = (fill(column.head, _HEAD, break_long_words=False) for column in columns)
-    cells = ((_named(row), *(_shown(column.cell(row)) for column in columns)) for row in board.rows)
+    cells = ((_named(row), *(column.cell(row) for column in columns)) for row in board.rows)
     return Table(("model", *heads), tuple(cells))
 
 
@@ -187,36 +178,32 @@ def _carries_labels(row: Row) -> bool:
     return part is not None and not (part.withheld or part.judge)
 
 
-def _shown(cell: Cell) -> str:
-    return f"{cell.text}\n({interval(cell.ends)})" if cell.ends else cell.text
-
-
 def _rate(name: str) -> Column:
     return Column(RATES[name], lambda row: _cell(row.result.rates.get(name, NO_DATA)))
 
 
-def _cell(rate: Share) -> Cell:
-    return Cell(percent(rate.value), rate.value, span(rate))
+def _cell(rate: Share) -> str:
+    ends = span(rate)
+    return f"{percent(rate.value)}\n({interval(ends)})" if ends else percent(rate.value)
 
 
-def _errors(row: Row) -> Cell:
-    return Cell(percent(row.result.error_rate), row.result.error_rate)
+def _errors(row: Row) -> str:
+    return percent(row.result.error_rate)
 
 
-def _bounds(row: Row) -> Cell:
-    bounds = row.result.summary.rates["p_lie"].bounds
-    return Cell(interval(bounds), bounds[1] if bounds else None)
+def _bounds(row: Row) -> str:
+    return interval(row.result.summary.rates["p_lie"].bounds)
 
 
-def _lying(row: Row) -> Cell:
+def _lying(row: Row) -> str:
     statements = row.result.settings.design.statements
     point = row.result.summary.lying_at.get(str(statements)) if statements > 1 else None
     return _cell(point if point else NO_DATA)
 
 
-def _done(row: Row) -> Cell:
+def _done(row: Row) -> str:
     done, every = row.result.summary.scenarios.done, row.result.summary.scenarios.n
-    return Cell(f"{done:,}" if done == every else f"{done:,} of {every:,}", done)
+    return f"{done:,}" if done == every else f"{done:,} of {every:,}"
 
 
 # Scaling
