@@ -31,9 +31,9 @@ test-real: .venv/installed-real
 test-port: .venv-inspect/installed .venv-port/installed
 	MASKBENCH_INSPECT_PYTHON=.venv-port/bin/python .venv-inspect/bin/pytest tests_outside/port
 
-# What maskbench writes for others, read by datasets, mlflow, wandb, junitparser and Every Eval Ever: 300 MB.
-test-formats: .venv-formats/installed .cache/every_eval_ever
-	MASKBENCH_EVERY_EVAL_EVER=.cache/every_eval_ever .venv-formats/bin/pytest tests_outside/formats
+# What maskbench writes for others, read by mlflow, wandb, junitparser and the loader of the hub.
+test-formats: .venv-formats/installed
+	.venv-formats/bin/pytest tests_outside/formats
 
 # A real cluster of Ray's on this machine, whose nodes, workers and drivers are killed, and jobs: 100 MB of wheels besides.
 test-cluster: .venv/installed-cluster
@@ -93,12 +93,6 @@ docs: .venv/installed-docs
 	.venv-formats/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 		-c tests_outside/formats/constraints.txt -e '.[formats]'
 	touch $@
-
-# Every Eval Ever wants Python 3.12, and its schemas and its validator do not: they are unpacked, not installed.
-.cache/every_eval_ever: .venv-formats/installed
-	.venv-formats/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
-		--python-version 3.12 --dest .cache every_eval_ever==0.3.0
-	.venv-formats/bin/python -m zipfile -e .cache/every_eval_ever-0.3.0-py3-none-any.whl $@
 
 .venv/installed-mutants: .venv/installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[mutants]'

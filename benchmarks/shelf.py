@@ -114,7 +114,6 @@ RICH = ("whole", "controls", "construct", "odd", "owned", "imported", "sim")  # 
 MORE = """
 sets        judge {} --list
 markdown    score {} --format markdown
-latex       score {} --format latex
 card        score {} --format card
 as          score {} --as all
 strict      score {} --rules strict --json
@@ -126,13 +125,10 @@ csv         export {} --format csv
 parquet     export {} --format parquet --out out
 csvs        export {} --format published --out out
 folder      export {} --format run --out out
-hf          export {} --format hf --out out
-every       export {} --format every-eval-ever --out out
 text        export {} --format markdown
 check       check {} --max-lie 0.5
 check-json  check {} --max-lie 0.3 --min-honest 0.2 --json
 check-md    check {} --max-lie 0.3 --format markdown
-check-tex   check {} --max-lie 0.3 --format latex
 junit       check {} --max-lie 0.3 --junit out
 report      report {} --out page.html
 public      report {} --public --out page.html
@@ -141,7 +137,6 @@ BESIDE = """
 compare     compare whole other honest
 compare-j   compare whole other --json
 compare-md  compare whole honest --format markdown
-compare-tex compare whole honest --format latex
 compare-as  compare whole other --as all
 styles      compare whole verdict together numbers
 questions   compare construct controls
@@ -155,7 +150,6 @@ board       leaderboard whole other odd owned controls sim sim-two
 board-json  leaderboard whole other odd owned controls sim sim-two --format json
 board-csv   leaderboard whole other odd owned controls --format csv
 board-md    leaderboard whole other --format markdown
-board-tex   leaderboard whole other --format latex
 board-as    leaderboard whole other --as anthropic-2026-09
 majority    score whole --verdicts majority --json
 second      score whole --verdicts openai-judge-two
@@ -375,7 +369,7 @@ def _entry() -> Callable[[], object]:
 
 def _load_all() -> None:
     """Import what commands import, beforehand: each command is a fork of this process."""
-    for name in ("altair", "polars", "scipy.special", "scipy.stats", "vl_convert"):
+    for name in ("polars", "scipy.special", "scipy.stats"):
         with suppress(ImportError):
             importlib.import_module(name)
     package = importlib.import_module("maskbench")

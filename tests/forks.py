@@ -35,7 +35,7 @@ from typing import NoReturn
 
 # Not loaded before anything is forked: what begins threads or takes seconds, and what looks for the user's folders.
 LEFT_OUT = re.compile(r"\.hf|\.interventions|inspect|cluster|\.hub|__main__")
-LIBRARIES = ("aiohttp", "altair", "jinja2", "rich.progress", "rich.table", "scipy.optimize", "scipy.stats", "uvloop")
+LIBRARIES = ("aiohttp", "jinja2", "rich.progress", "rich.table", "scipy.optimize", "scipy.stats", "uvloop")
 CLIENT = """#!{python} -IS
 import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as server:

@@ -25,7 +25,6 @@ CALLS = {
     "maskbench.score(RUN).to_frame()": "frames",
     "cli('report', RUN)": "report",
     "cli('label', RUN, '--no-open')": "report",
-    "cli('published', '--out', 'finding.svg')": "report",
     "cli('run', 'hf/pinocchio', '--out', 'new')": "local",
     "cli('run', 'pinocchio', '--cluster', 'local', '--out', 'far')": "ray",
     "cli('run', 'inspect/anthropic/x', '--judge', 'sim-judge', '--scenarios', 'starter', '--out', 'new')": "inspect",
@@ -33,7 +32,7 @@ CALLS = {
     "cli('intervene', 'lorra', 'hf/pinocchio', '--out', 'adapter')": "local",
 }
 EXTRAS = (
-    *("polars", "altair", "jinja2", "markupsafe", "starlette", "uvicorn", "vl_convert"),
+    *("polars", "jinja2", "markupsafe", "starlette", "uvicorn"),
     *("torch", "transformers", "peft", "safetensors", "llguidance", "onnx", "onnxruntime", "ray"),
     "inspect_ai",
 )

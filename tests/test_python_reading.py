@@ -61,7 +61,5 @@ def test_a_page_is_written_where_it_was_asked_for(
 def test_a_page_refuses_what_does_not_go_together(tmp_path: Path) -> None:
     """What no page can be made of is a usage error that names the remedy."""
     folder = run(tmp_path / "run")
-    with pytest.raises(UsageError, match=r"page\.pdf"):
-        maskbench.report(folder, figures=tmp_path / "page.pdf")
     with pytest.raises(UsageError, match="public"):
         maskbench.report(folder, public=True, include_text=True)

@@ -253,23 +253,18 @@ def test_a_plan_as_json(maskbench: Run) -> None:
 
 
 def test_what_is_pasted_has_every_figure_of_the_terminal(maskbench: Run) -> None:
-    """`--format markdown` and `latex` of `score` and `compare` hold the terminal's figures; with --json is refused."""
+    """`--format markdown` of `score` and `compare` holds the terminal's figures; with --json it is refused."""
     for name in ("sim/lie=0.2", "sim/lie=0.8"):
         maskbench("run", name, "--limit", 6, "--max-error-rate", 1, "--out", name[-1])
     for command in (("score", "2"), ("compare", "2", "8")):
         figures = set(re.findall(r"\d+\.\d(?= %)", maskbench(*command).out))
-        markdown, latex = (maskbench(*command, "--format", form) for form in ("markdown", "latex"))
+        markdown = maskbench(*command, "--format", "markdown")
         assert len(figures) > 3
         assert figures <= set(re.findall(r"\d+\.\d(?= %)", markdown.out))
-        assert figures <= set(re.findall(r"\d+\.\d(?= \\%)", latex.out))
         assert "| ---: |" in markdown.out
-        assert "\\toprule" in latex.out
-        assert (
-            latex.out.count("\\begin{tabular}") == latex.out.count("\\end{tabular}") == latex.out.count("\\bottomrule")
-        )
-        refused = maskbench(*command, "--json", "--format", "latex")
+        refused = maskbench(*command, "--json", "--format", "markdown")
         assert (refused.code, refused.out) == (2, "")
-        assert "--json and --format latex are two forms of one output. Give one of them." in joined(refused.err)
+        assert "--json and --format markdown are two forms of one output. Give one of them." in joined(refused.err)
 
 
 def test_rules_may_change(maskbench: Run) -> None:

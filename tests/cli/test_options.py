@@ -189,7 +189,7 @@ def test_every_file_that_is_written_is_named_by_out() -> None:
     """No command calls it otherwise."""
     assert {name for name in COMMANDS if "--out" in options(name)} == {
         *("run", "sweep", "import", "exam", "intervene steer", "intervene lorra"),
-        *("report", "export", "leaderboard", "published", "label"),
+        *("report", "export", "leaderboard", "label"),
     }
 
 

@@ -1,19 +1,14 @@
-"""pages/figure_files.py: figures of a report as SVG, PDF, PNG and CSV, and the buttons of the page that save them."""
+"""pages/figure_files.py: the values of a report's figures as CSV, and the buttons of the page that save a figure."""
 
 import csv
 import io
-import re
 from pathlib import Path
-from xml.etree import ElementTree
 
-import pytest
 from playwright.sync_api import expect
 
 from browser import Chromium, in_browser
-from flows import typed
-from maskbench.errors import UsageError
 from maskbench.pages.drawing import COLOURS
-from maskbench.pages.figure_files import picture, values, write
+from maskbench.pages.figure_files import values
 from maskbench.pages.page import render
 from maskbench.presentation.blocks import (
     Bars,
@@ -26,7 +21,6 @@ from maskbench.presentation.blocks import (
     Point,
     Points,
     Row,
-    Section,
     Table,
 )
 from maskbench.presentation.of_runs import KEY, outcomes
@@ -48,43 +42,6 @@ def lines(figure: Figure | Panels) -> list[list[str]]:
     head, *rest = csv.reader(io.StringIO(values(figure)))
     assert head == ["label", "what", "value", "low95", "high95", "n"]
     return rest
-
-
-def tree(figure: Figure | Panels, columns: str) -> ElementTree.Element:
-    """A figure's SVG as a tree without the name space."""
-    svg = picture(figure, columns).replace(' xmlns="http://www.w3.org/2000/svg"', "")  # type: ignore[arg-type]
-    return ElementTree.fromstring(svg)  # noqa: S314  # ours
-
-
-@pytest.mark.parametrize(("columns", "width"), [("column", 90.5), ("two_columns", 186.3)])
-def test_a_figure_is_as_wide_as_one_column_or_two(columns: str, width: float) -> None:
-    """The width is in millimetres, and everything that is drawn lies within it."""
-    svg = tree(FIGURE, columns)
-    assert svg.attrib["width"] == f"{width}mm"
-    _, _, wide, high = map(float, svg.attrib["viewBox"].split())
-    inner = [(float(part.attrib["width"]), float(part.attrib["height"])) for part in svg.iterfind("g/svg")]
-    assert len(inner) == 2
-    assert all(part <= wide for part, _ in inner)
-    assert sum(part for _, part in inner) < high
-
-
-def test_a_figure_stands_alone() -> None:
-    """It has colours in place of the page's variables, a white ground, a font, a title, and its key."""
-    svg = tree(FIGURE, "column")
-    assert "var(" not in picture(FIGURE, "column")
-    assert svg.find("rect").attrib["fill"] == "#ffffff"  # type: ignore[union-attr]
-    assert "sans-serif" in svg.attrib["font-family"]
-    assert svg.findtext("title") == HOSTILE
-    written = [text.text for text in svg.iterfind("g/text")]
-    assert written == ["lie", "evasive", "no belief", "honest"]
-
-
-def test_panels_stand_side_by_side_where_there_is_room() -> None:
-    """Two columns take two panels to a line, one column takes one; a panel without charts is left out."""
-    for columns, heights in (("two_columns", 1), ("column", 2)):
-        places = [panel.attrib["y"] for panel in tree(PANELS, columns).iterfind("g/svg")]
-        assert len(places) == 2
-        assert len({*places}) == heights
 
 
 def test_the_values_are_numbers_with_their_intervals() -> None:
@@ -111,39 +68,6 @@ def test_no_cell_is_a_formula() -> None:
     """A name that a spreadsheet would take for a formula has an apostrophe in front."""
     named = Figure((Points((Row("=1+1", RATE),)),), "t", TABLE)
     assert lines(named)[0][0] == "'=1+1"
-
-
-def test_every_figure_of_the_sections_is_written(tmp_path: Path) -> None:
-    """Each is there in two widths as SVG, PDF and PNG of 300 pixels an inch, with one CSV; the second has a number."""
-    written = write([Section("lying-at-k", "t", "t", (FIGURE, "words", PANELS))], tmp_path / "deep" / "figures")
-    assert len(written) == 14
-    assert {path.name for path in written if path.suffix in (".csv", ".pdf")} == {
-        "lying_at_k.csv",
-        "lying_at_k_2.csv",
-        *(f"lying_at_k{n}_{columns}.pdf" for n in ("", "_2") for columns in ("column", "two_columns")),
-    }
-    image = (tmp_path / "deep" / "figures" / "lying_at_k_column.png").read_bytes()
-    assert image[:8] == b"\x89PNG\r\n\x1a\n"
-    assert int.from_bytes(image[16:20], "big") == pytest.approx(342 / 96 * 300, abs=1)
-    assert (tmp_path / "deep" / "figures" / "lying_at_k_column.pdf").read_bytes().startswith(b"%PDF")
-
-
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """A file in the place of the folder is told with the option and the remedy."""
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match=r"--figures .*file: the figures cannot be written .* Name another folder"):
-        write([], tmp_path / "file")
-
-
-def test_report_writes_the_charts_beside_the_page(tmp_path: Path) -> None:
-    """`report A B --figures DIR` makes the page and every chart of it, the outcome bar among them."""
-    runs = [run(tmp_path / name, f"sim/lie={lie}", limit=12) for name, lie in (("a", 0.2), ("b", 0.6))]
-    result = typed("report", *runs, "--out", tmp_path / "r.html", "--figures", tmp_path / "f")
-    assert result.code == 0, result.err
-    names = {path.name for path in (tmp_path / "f").glob("*.csv")}
-    assert {"outcomes.csv", "rates.csv", "archetypes.csv", "comparison.csv", "plane.csv"} <= names
-    charts = len(re.findall('class="take"', (tmp_path / "r.html").read_text()))
-    assert charts == len(names)
 
 
 @in_browser

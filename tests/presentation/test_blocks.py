@@ -1,4 +1,4 @@
-"""Blocks: one block says one thing in a terminal, on a page, in Markdown and in LaTeX, and is harmless in each."""
+"""Blocks: one block says one thing in a terminal, on a page, in and in Markdown, and is harmless in each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from maskbench.pages.shell import environment
 from maskbench.plain import one_line
-from maskbench.presentation import latex, markdown
+from maskbench.presentation import markdown
 from maskbench.presentation.blocks import (
     Bars,
     Block,
@@ -91,49 +91,6 @@ def test_no_block_writes_markdown(kind: str) -> None:
     assert not re.search(r"@\w|www\.", told)
 
 
-@pytest.mark.parametrize("kind", BLOCKS)
-def test_no_block_writes_latex(kind: str) -> None:
-    """No command, no comment, no mathematics and no character by its number comes out of a model's words."""
-    told = latex.render([BLOCKS[kind]])
-    assert not hidden(told)
-    assert r"\textbackslash{}input\{/etc/passwd\}" in told
-    assert r"\$x\$ \%c \textasciicircum{}\textasciicircum{}5c \&\_\#\textasciitilde{}" in told
-    assert r"\input" not in told
-
-
-@given(st.text(alphabet="ab \\{}$%&#_^~<>|`\"'-[]*?!\n\t\u202e漢", max_size=60))
-def test_latex_is_letters_only(words: str) -> None:
-    """Whatever stands in a text, only the escapes of ours are commands, and every brace is closed."""
-    told = latex.shown(words)
-    known = r"\\(textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar|textasciigrave|char34)\{\}"
-    rest = re.sub(r"\\[&%$#_{}]", "", re.sub(known, "", told))
-    assert not re.search(r"[\\$%&#_~^<>|`\"*]", rest.replace("{*}", ""))
-    assert rest.count("{") == rest.count("}")
-    assert "--" not in told
-    assert "''" not in told
-
-
-def test_a_latex_table_has_the_rules_of_booktabs() -> None:
-    """Head and rows stand between the three rules, texts to the left and figures to the right; what explains breaks."""
-    block = Table(("a", "b", "c"), (("[10cm] x", "1 %", "what it is"), ("* y", "2 %", "")), "Said.", last_text=True)
-    lines = latex.render([block]).splitlines()
-    assert lines[0] == r"% needs \usepackage{booktabs}"
-    assert lines[2:] == [
-        r"\begin{table}",
-        r"\centering\small",
-        r"\caption{Said.}",
-        r"\begin{tabular}{lrp{0.35\linewidth}}",
-        r"\toprule",
-        r"a & b & c \\",
-        r"\midrule",
-        r"{[}10cm{]} x & 1 \% & what it is \\",
-        r"{*} y & 2 \% &  \\",
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
-
-
 def test_markdown_beginnings_stay_sentences() -> None:
     """A sentence that begins like a list or a line below a title is a sentence all the same."""
     for begins in ("- a", "+ a", "=== a", "1. a", "12) a"):
@@ -154,13 +111,13 @@ def test_a_block_for_one_medium_is_in_no_other() -> None:
     blocks = (Only("page", "at length"), Only("text", TABLE), "both")
     assert list(seen(blocks, "page")) == ["at length", "both"]
     assert list(seen(blocks, "text")) == [TABLE, "both"]
-    assert "at length" not in latex.render(blocks) + markdown.render(blocks) + text(blocks, 80)
+    assert "at length" not in markdown.render(blocks) + text(blocks, 80)
 
 
 def test_an_empty_section_has_no_title() -> None:
     """Where a section has nothing for a medium, its title is not there either."""
     section = Section("a", "A title", "a", (Only("page", "at length"),))
-    assert "A title" not in text([section], 80) + markdown.render([section]) + latex.render([section])
+    assert "A title" not in text([section], 80) + markdown.render([section])
 
 
 def wide(columns: int) -> Table:
@@ -187,7 +144,6 @@ def test_a_name_in_a_head_stands_over_several_lines() -> None:
     assert not re.search(re.escape(name), text([block], 80))
     assert "openai/" in text([block], 80)
     assert re.search("<th[^>]*>openai/gpt-9-\n2026-01-01</th>", page(block))
-    assert name.replace("-", "-{}") in latex.render([block])
 
 
 @given(st.text(max_size=50), st.integers(min_value=2, max_value=20))
@@ -199,10 +155,9 @@ def test_one_line_is_one_line(words: str, most: int) -> None:
 
 
 def test_every_medium_has_every_figure() -> None:
-    """What the terminal prints of a result, Markdown and LaTeX hold, too."""
+    """What the terminal prints of a result, Markdown holds, too."""
     blocks = result(summarised([*several("HLEN" * 5, asked_outright=True)], settings()))
     figures: Any = re.findall(r"\d+\.\d %", text(blocks, 120))
     assert len(figures) > 20
     for figure in figures:
         assert figure in markdown.render(blocks)
-        assert figure.replace("%", r"\%") in latex.render(blocks)

@@ -12,7 +12,6 @@ from msgspec import json
 from answered_runs import HARMFUL, Planned, answered, answers
 from maskbench.interop.export import write
 from maskbench.pages.page import render
-from maskbench.presentation.latex import render as latex
 from maskbench.presentation.markdown import render as markdown
 from maskbench.presentation.of_one_run import result as shown
 from maskbench.presentation.sections.comparison import comparison as sections
@@ -190,9 +189,9 @@ def test_archetypes_have_figures_of_their_own(tmp_path: Path) -> None:
 
 
 def test_every_medium_has_the_section(ten: Path) -> None:
-    """Terminal, Markdown and LaTeX show the same figures, and the page leads from them to the scenarios."""
+    """Terminal and Markdown show the same figures, and the page leads from them to the scenarios."""
     summary = result(ten)
-    for told in (text(shown(summary), 120), markdown(shown(summary)), latex(shown(summary))):
+    for told in (text(shown(summary), 120), markdown(shown(summary))):
         assert "without open performance" in told
         assert "50.0" in told
     page = render([ten], include_text=True).html

@@ -258,16 +258,6 @@ def test_markdown(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "| openai/gpt-9 | 1 |" in text
 
 
-def test_latex(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """LaTeX has a row a run with as many cells as columns; a hostile name is text in it, and no command."""
-    text = printed(capsys, page, format="latex")
-    assert r"x/\textless{}b\textgreater{}\textbar{}{[}y{]}(z){[}2J" in text
-    rows = [line for line in text.splitlines() if line.endswith(r" \\")]
-    assert len(rows) == 2 * 5
-    assert {row.count(" & ") for row in rows[:5]} == {6}
-    assert all(row.startswith(("model & ", "openai/gpt-{}9 & 1 & ")) for row in (rows[0], rows[1]))
-
-
 def test_csv(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """CSV has a row a run: rank or reason, every rate with its interval, protocol and scenarios."""
     rows = list(csv.DictReader(io.StringIO(printed(capsys, page, format="csv"))))
@@ -299,7 +289,7 @@ def test_one_rule_set(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_to_file(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--to` writes the same to a file."""
-    for form in ("text", "markdown", "latex", "csv", "json"):
+    for form in ("text", "markdown", "csv", "json"):
         assert printed(capsys, page, format=form, out=tmp_path / form) == ""
         assert "openai/gpt-" in (tmp_path / form).read_text()
     with pytest.raises(UsageError, match="Try another --out"):

@@ -5,16 +5,14 @@ import re
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from scipy.stats import spearmanr  # type: ignore[import-untyped]
 
 from flows import typed
 from maskbench.cli.boards import published
-from maskbench.errors import UsageError
 from maskbench.method.rules import named
-from maskbench.presentation.sections.published import blocks, draw, of_cards
+from maskbench.presentation.sections.published import blocks, of_cards
 from maskbench.presentation.terminal import text
 from maskbench.results.conventions import differences, packaged
 from maskbench.results.published import BESIDE, cards, finding, paper, tables, tables_of
@@ -105,15 +103,13 @@ def test_a_name_is_found_however_it_is_joined() -> None:
     assert "gpt-4o-2024-08-06" in told
 
 
-@pytest.mark.parametrize("form", ["markdown", "latex"])
-def test_command_prints_to_paste(form: Literal["markdown", "latex"], capsys: pytest.CaptureFixture[str]) -> None:
-    """Markdown and LaTeX have a table for each, every model a row with as many cells as its head."""
-    published(format=form)
+def test_command_prints_to_paste(capsys: pytest.CaptureFixture[str]) -> None:
+    """Markdown has a table for each, every model a row with as many cells as its head."""
+    published(format="markdown")
     told = capsys.readouterr().out
-    rule, between, ends = {"markdown": (r"(?m)^\| --- ", "|", 2), "latex": (r"\\toprule", "&", 0)}[form]
-    assert len(re.findall(rule, told)) == len(tables()) + len(cards())
+    assert len(re.findall(r"(?m)^\| --- ", told)) == len(tables()) + len(cards())
     row = next(line for line in told.splitlines() if "grok" in line)
-    assert row.count(between) - ends == len(tables()[0].columns) - 1
+    assert row.count("|") - 2 == len(tables()[0].columns) - 1
 
 
 def test_ones_own_figure_beside_the_rows(tmp_path: Path) -> None:
@@ -164,31 +160,6 @@ def test_no_letters_that_nobody_knows() -> None:
     """A dated copy of the board stands under its date alone."""
     (board,) = tables_of("scale")
     assert all(re.fullmatch(r"\d{4}(-\d\d){0,2}", str(date)) for date in board.column("snapshot"))
-
-
-@pytest.mark.parametrize(("name", "start"), [("finding.svg", b"<svg"), ("finding.png", b"\x89PNG")])
-def test_plot(tmp_path: Path, name: str, start: bytes) -> None:
-    """The picture is drawn as SVG or PNG by the file's ending, every model in it twice."""
-    pytest.importorskip("altair", reason="the picture needs maskbench[report]")
-    pytest.importorskip("vl_convert", reason="the picture needs maskbench[report]")
-    published(out=tmp_path / name)
-    drawn = (tmp_path / name).read_bytes()
-    assert drawn.startswith(start)
-    if name.endswith("svg"):
-        assert drawn.count(b">grok-2-1212<") == 2
-
-
-def test_plot_by_another_ending(tmp_path: Path) -> None:
-    """Another ending is refused, with those that there are."""
-    with pytest.raises(UsageError, match=r"\.svg or \.png"):
-        draw(tmp_path / "finding.gif")
-
-
-def test_plot_where_nothing_can_be_written(tmp_path: Path) -> None:
-    """A place that cannot be written is an error of use."""
-    pytest.importorskip("altair", reason="the picture needs maskbench[report]")
-    with pytest.raises(UsageError, match="cannot be written"):
-        draw(tmp_path / "missing" / "finding.svg")
 
 
 def test_model_cards() -> None:

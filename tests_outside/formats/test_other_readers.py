@@ -1,23 +1,18 @@
 """What maskbench writes for others, read by the libraries that define these formats or that most people read them by.
 
-`make test-formats` installs them all. Every Eval Ever wants Python 3.12, so its package lies unpacked in the folder
-that MASKBENCH_EVERY_EVAL_EVER names; where a library is missing, its tests say so and skip.
+`make test-formats` installs them all; where a library is missing, its tests say so and skip.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 import measured_runs
@@ -26,10 +21,6 @@ from flows import typed
 from maskbench.results.scored import score
 
 pytestmark = pytest.mark.filterwarnings("default")  # what other libraries warn of is theirs
-
-EEE = os.environ.get("MASKBENCH_EVERY_EVAL_EVER", "") and str(Path(os.environ["MASKBENCH_EVERY_EVAL_EVER"]).resolve())
-WITH_AND_WITHOUT = pytest.mark.parametrize("words", [(), ("--with-text",)], ids=["outcomes", "texts"])
-needs_eee = pytest.mark.skipif(not EEE, reason="MASKBENCH_EVERY_EVAL_EVER names no folder: see `make test-formats`")
 
 
 @pytest.fixture(scope="module")
@@ -41,83 +32,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def library(name: str) -> Any:
     """A library, or a skip that names it."""
     return pytest.importorskip(name, reason=f"{name} is not installed: see `make test-formats`")
-
-
-# The hub
-
-
-@WITH_AND_WITHOUT
-def test_datasets_loads_every_part_with_its_features(
-    run: Path, tmp_path: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each configuration of the folder loads offline, with the types that the card promises."""
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    datasets = library("datasets")
-    assert typed("export", run, "--format", "hf", "--out", tmp_path / "set", *words).code == 0
-    names = datasets.get_dataset_config_names(str(tmp_path / "set"))
-    parts = ["scenarios", "statements", "rates", *(("prompts", "replies") if words else ())]
-    assert [name.partition("-")[0] for name in names] == parts
-    infos = datasets.get_dataset_infos(str(tmp_path / "set"))
-    for name in names:
-        loaded = datasets.load_dataset(str(tmp_path / "set"), name, split="test", cache_dir=str(tmp_path / "cache"))
-        assert loaded.features == infos[name].features
-        assert len(loaded) > 0
-    outcomes = datasets.load_dataset(str(tmp_path / "set"), split="test", cache_dir=str(tmp_path / "cache"))["outcome"]
-    assert list(outcomes).count("lie") == score(run).summary.counts["lie"]
-
-
-def test_datasets_loads_a_folder_s_own_rows_beside_another_of_its_name(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the library has kept of one run is not given for another whose folder has the same name."""
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    datasets = library("datasets")
-    runs = (
-        run,
-        measured_runs.run(tmp_path / "liar", "sim/lie=1,evade=0", scenarios=score(run).settings.design.scenarios),
-    )
-    for number, path in enumerate(runs):
-        place = tmp_path / str(number) / "set"
-        assert typed("export", path, "--format", "hf", "--out", place).code == 0
-        loaded = datasets.load_dataset(str(place), split="test", cache_dir=str(tmp_path / "cache"))["outcome"]
-        assert list(loaded).count("lie") == score(path).summary.counts["lie"]
-
-
-# Every Eval Ever
-
-
-def schema(name: str) -> Any:
-    """A schema of the package, as a validator."""
-    path = Path(EEE) / "every_eval_ever" / "schemas" / f"{name}.schema.json"
-    return jsonschema.Draft7Validator(json.loads(path.read_text("utf-8")))
-
-
-@needs_eee
-@WITH_AND_WITHOUT
-def test_both_files_are_valid_by_the_schemas_of_the_package(run: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
-    """The record, and every line of the outcomes, with texts and without."""
-    assert typed("export", run, "--format", "every-eval-ever", "--out", tmp_path, *words).code == 0
-    (record,), (samples,) = tmp_path.rglob("*.json"), tmp_path.rglob("*.jsonl")
-    schema("eval").validate(json.loads(record.read_text("utf-8")))
-    lines = [json.loads(line) for line in samples.read_text("utf-8").splitlines()]
-    assert len(lines) == 2 * len(score(run).scenarios)
-    for line in lines:
-        schema("instance_level_eval").validate(line)
-
-
-@needs_eee
-@WITH_AND_WITHOUT
-def test_its_own_validator_has_no_warning(run: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
-    """The data store's check of what is handed in passes: schema, paths, bounds, both files together."""
-    library("pydantic")
-    assert typed("export", run, "--format", "every-eval-ever", "--out", tmp_path, *words).code == 0
-    command = [sys.executable, "-m", "every_eval_ever", "validate", "--format", "json", "data/*/*/*/*.json*"]
-    environ = {**os.environ, "PYTHONPATH": EEE}
-    ended = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stdout + ended.stderr  # 2 would be warnings
-    assert '"valid": true' in ended.stdout
-    assert '"valid": false' not in ended.stdout
 
 
 # JUnit

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from maskbench.results.scored import Result
 
 
-Form = Literal["text", "markdown", "latex", "csv", "json"]
+Form = Literal["text", "markdown", "csv", "json"]
 _PAPER = 100  # columns of a text in a file
 
 
@@ -192,9 +192,7 @@ def _limit(text: str) -> tuple[str, float]:
 
 def leaderboard(
     *runs: Annotated[Path, option("RUN", "Give the folders of runs, or folders with runs in them.")],
-    format: Annotated[
-        Form, option("FORM", "The leaderboard is written as text, markdown, latex (with booktabs), csv or json.")
-    ] = "text",
+    format: Annotated[Form, option("FORM", "The leaderboard is written as text, markdown, csv or json.")] = "text",
     out: Annotated[Path | None, option("FILE", "The leaderboard goes to this file.", default="stdout")] = None,
     rules: OneRuleSet = "reference",
     verdicts: Verdicts = None,
@@ -211,7 +209,7 @@ def leaderboard(
         raise UsageError("Which runs? Give run folders, or a folder with runs in it: maskbench leaderboard runs/.")
     if as_ is not None:
         if format in ("csv", "json") or out or compute or rates != "judge":
-            raise UsageError("--as prints a table as text, markdown or latex. Leave --out, --compute and --rates out.")
+            raise UsageError("--as prints a table as text or markdown. Leave --out, --compute and --rates out.")
         _boards_as(runs, as_, verdicts, public, cast("console.Form", format))
         return
     page = read_page(runs, rules, verdicts, public or (), None if compute is None else read_compute(compute), rates)
@@ -247,7 +245,7 @@ def _boards_as(
 def _as_file(page: Page, form: Form) -> str:
     """The leaderboard as the text of a file."""
     from maskbench.interop.shown_to_others import words_for_others
-    from maskbench.presentation import latex, markdown, terminal
+    from maskbench.presentation import markdown, terminal
     from maskbench.presentation.sections.board import blocks
     from maskbench.results.leaderboard_data import as_csv, as_json
 
@@ -260,8 +258,6 @@ def _as_file(page: Page, form: Form) -> str:
             return as_json(page, for_others)
         case "markdown":
             return markdown.render(for_others(list(blocks(page))))
-        case "latex":
-            return latex.render(for_others(list(blocks(page))))
     return terminal.text(list(blocks(page)), _PAPER)
 
 
@@ -275,14 +271,6 @@ def published(
         ),
     ],
     as_: As = None,
-    out: Annotated[
-        Path | None,
-        option(
-            "FILE",
-            "A picture of accuracy against honesty of the paper's 32 models goes to this file, as .svg or .png.",
-            default="none",
-        ),
-    ] = None,
     format: Format = "text",
 ) -> None:
     """Print the figures that others have published, with their sources.
@@ -295,14 +283,6 @@ def published(
         return
     if names and RunFolder(Path(names[0])).exists:
         raise UsageError("Beside which rows? Name a convention: maskbench published RUN --as anthropic-2026-09.")
-    if names and out is not None:
-        raise UsageError("--out draws the paper's models. Leave the names out.")
-    if out is not None:
-        from maskbench.presentation.sections.published import draw
-
-        draw(out)
-        say(f"The picture is in {out}.")
-        return
     from maskbench.presentation.sections.published import blocks, of_cards, some_of
     from maskbench.results.published import cards, finding, tables
 

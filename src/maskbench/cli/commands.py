@@ -58,10 +58,10 @@ _ELSEWHERE: Mapping[str, str] = {
 _FIELD = "is a field of the file of `maskbench run FILE.toml`"
 _PRICED = ("run", "judge", "exam")
 _INTERVENTIONS = ("steer", "lorra")
-_FORMS = ("text", "markdown", "latex", "csv", "json", "jsonl", "parquet")  # of what is printed
+_FORMS = ("text", "markdown", "csv", "json", "jsonl", "parquet")  # of what is printed
 _PICTURES = ("pdf", "svg", "png", "format")  # what a page is asked for by those who want its charts
-_CHARTS = "Charts go into a folder, as PDF, SVG and PNG: --figures DIR."
-_TABLES = "Tables are printed by `maskbench score RUN --format latex` (or markdown)."
+_CHARTS = "Under each chart of the page stand buttons that save it, as SVG, PNG and CSV."
+_TABLES = "Tables are printed by `maskbench score RUN --format markdown`."
 
 
 # What the help of a long command shows: the options that most people need, and examples.
@@ -231,13 +231,13 @@ def sentence(error: CycloptsError, typed: Sequence[str]) -> str:
 
 
 def _form(name: str, known: Iterable[Argument]) -> str | None:
-    """How to have another form: by --format where the command has it, and charts as files by --figures."""
+    """How to have another form: by --format where the command has it, and charts as files from the page."""
     wanted, options = name.removeprefix("--"), {option: argument for argument in known for option in argument.names}
     if wanted in _FORMS and "--format" in options:
         hint = options["--format"].hint
         forms = {form for part in (hint, *get_args(hint)) for form in get_args(part)}  # one that may be left out, too
         return f"The form is an option: --format {wanted}." if wanted in forms else None
-    if wanted in _PICTURES and "--figures" in options:
+    if wanted in _PICTURES and "--include-text" in options:
         return f"{_CHARTS} {_TABLES}"
     return _TABLES if wanted in ("format", "latex", "markdown") else None
 

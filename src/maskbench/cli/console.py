@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from maskbench.settings import Settings
 
 OK, TOO_MANY_ERRORS, WRONG, NOTHING_LEFT, INTERRUPTED = 0, 1, 2, 4, 130
-Form = Literal["text", "markdown", "latex"]
+Form = Literal["text", "markdown"]
 
 
 @contextmanager
@@ -171,7 +171,7 @@ def folders_in(runs: Iterable[Path]) -> list[str]:
 
 
 def print_blocks(blocks: Sequence[Block | Section], form: Form = "text", folders: Sequence[str] = ()) -> None:
-    """Print what sections made: for a terminal, or as Markdown or LaTeX to paste, which have no folders in them.
+    """Print what sections made: for a terminal, or as Markdown to paste, which has no folders in it.
 
     `folders` are known ones, as for `words_for_others`.
     """
@@ -183,14 +183,9 @@ def print_blocks(blocks: Sequence[Block | Section], form: Form = "text", folders
     from maskbench.interop.shown_to_others import words_for_others
 
     blocks = words_for_others(list(blocks), folders)  # what is pasted is read by others
-    if form == "markdown":
-        from maskbench.presentation import markdown
+    from maskbench.presentation import markdown
 
-        put(markdown.render(blocks), end="")
-    else:
-        from maskbench.presentation import latex
-
-        put(latex.render(blocks), end="")
+    put(markdown.render(blocks), end="")
 
 
 def print_plan(verdicts: int, tokens: float, settings: Settings, text: str, *, json: bool, **beside: str) -> None:

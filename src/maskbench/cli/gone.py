@@ -50,6 +50,9 @@ _WHY = (
     "What the formula does to a figure, `maskbench score RUN --as NAME --why NAME` prints step by step. Two runs by "
     "one formula: `maskbench compare A B --as NAME`."
 )
+_FIGURES = "The page has buttons under each chart that save it as SVG, PNG and CSV: `maskbench report RUN`."
+_WITH_TEXT = "Rows with texts, for yourself: `maskbench export RUN --format jsonl` (csv, parquet)."
+_PICTURE = "The table has the paper's rows: `maskbench published`."
 GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a command stands behind and its name
     ("", "plan"): _PLAN,
     ("", "view"): _VIEW,
@@ -57,6 +60,9 @@ GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a c
     ("intervene", "dose"): _DOSES,
     ("scenarios", "from-log"): _LOGS,
     **dict.fromkeys((("export", "--open"), ("check", "--opened")), _OPENED),
+    ("report", "--figures"): _FIGURES,
+    ("export", "--with-text"): _WITH_TEXT,
+    ("published", "--out"): _PICTURE,
     **dict.fromkeys((("run", "--beliefs-from"), ("sweep", "--share-beliefs")), _BELIEFS),
     **dict.fromkeys((("run", "--estimate"), ("run", "--whole-part")), _ESTIMATE),
     ("compare", "--why"): _WHY,

@@ -180,7 +180,7 @@ Verdicts = Annotated[
 RulesOfRun = Annotated[str | None, _rules("This rule set scores the verdicts.", "the run's own")]
 Format = Annotated[
     Form,
-    option("FORM", "The result is printed as text, or as markdown or latex (with booktabs) to paste into a paper."),
+    option("FORM", "The result is printed as text, or as markdown to paste."),
 ]
 As = Annotated[
     str | None,

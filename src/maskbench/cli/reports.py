@@ -37,15 +37,6 @@ def report(
             "path, or words of a server."
         ),
     ] = False,
-    figures: Annotated[
-        Path | None,
-        option(
-            "DIR",
-            "Write every chart into this folder, too: as SVG, PDF and PNG, for one column of a paper and for two, "
-            "with its values as CSV.",
-            default="none",
-        ),
-    ] = None,
     compute: ComputeFile = None,
     as_: As = None,
 ) -> None:
@@ -69,12 +60,9 @@ def report(
         verdicts=verdicts,
         include_text=include_text,
         public=public,
-        figures=figures,
         compute=spent,
         convention=as_,
     )
     replaced = ", in place of the one that was there" if was_there else ""
     by = "".join(f", by {name} {value}" for name, value in (("rules", rules), ("verdicts", verdicts)) if value)
     say(f"The report is in {place}{by}{replaced}. To look at it, open this in a browser:\n  {place.resolve().as_uri()}")
-    if figures is not None:
-        say(f"Every chart is in {figures}, as SVG, PDF and PNG in two widths, with its values as CSV.")

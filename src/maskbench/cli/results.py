@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn, TypeAlias
 
 from cyclopts import Parameter
 
@@ -19,10 +19,9 @@ from maskbench.cli.console import (
     print_data,
     print_json,
     print_summary,
+    put,
     say,
 )
-from maskbench.cli.for_others import Form as OthersForm
-from maskbench.cli.for_others import Rows, hand_over
 from maskbench.cli.options import FULL, As, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.plain import one_line
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from maskbench.judges.exam.result import Result as ExamSat
     from maskbench.judges.verdict_sets import OpenRun, RunPart
     from maskbench.results.conventions import ConventionFigures
+
+Rows: TypeAlias = Literal["jsonl", "csv", "parquet", "published"]  # for oneself
 
 
 @Parameter(name="*")
@@ -131,11 +132,11 @@ def score(
         ),
     ] = None,
     format: Annotated[
-        Literal["text", "markdown", "latex", "card"],
+        Literal["text", "markdown", "card"],
         option(
             "FORM",
-            "The result is printed as text, or as markdown or latex (with booktabs) to paste into a paper, or as card: "
-            "a paragraph and a table for a model card.",
+            "The result is printed as text, or as markdown to paste, or as card: a paragraph and a table for "
+            "a model card.",
         ),
     ] = "text",
     with_prompt: Annotated[
@@ -295,51 +296,41 @@ def export(
     /,
     *,
     format: Annotated[
-        Literal[Rows, OthersForm, "run"],
+        Literal[Rows, "run", "markdown"],
         option(
             "FORM",
             "For yourself, with texts: jsonl, csv, parquet, published. For others, without: run (a run folder whose "
-            "figures anybody can compute again), hf (a data set folder), every-eval-ever, markdown.",
+            "figures anybody can compute again), markdown.",
         ),
     ],
     out: Annotated[
         Path | None,
         option(
             "PATH",
-            "It goes to this file, or to this folder for run, published, hf and every-eval-ever.",
+            "It goes to this file, or to this folder for run and published.",
             default="stdout, where the form is text",
         ),
     ] = None,
     rules: RulesOfRun = None,
     verdicts: Verdicts = None,
     raw: Annotated[bool, flag("CSV keeps text as it is that a spreadsheet could take for a formula.")] = False,
-    with_text: Annotated[
-        bool,
-        flag(
-            "With hf and every-eval-ever scenarios and replies go out in words, too. Texts of cais/MASK are refused. "
-            "Think before you use it: what is published can end in training data, and then it measures nothing any "
-            "more."
-        ),
-    ] = False,
 ) -> None:
     """Write a run for other programs: for yourself a row a scenario with its texts, or for others what they may see.
 
     `published` writes a folder of CSVs in the column names of the published scripts. docs/results.md has a table of
     all forms: for whom each is, and whether texts are in it.
     """
-    if format == "run" and (raw or with_text or rules or verdicts):
+    if format == "run" and (raw or rules or verdicts):
         raise UsageError("--format run writes the whole run. Leave the options of other forms out.")
     match format:
         case "run":
             _export_run(run, out)
         case "jsonl" | "csv" | "parquet" | "published":
-            if with_text:
-                raise UsageError(f"--format {format} is for yourself, and has its texts. Leave --with-text out.")
             _export_rows(run, format, out, rules, verdicts, raw=raw)
         case _:
             if raw:
                 raise UsageError(f"--raw is for CSV. Leave it out with --format {format}.")
-            hand_over(run, format, out, rules, verdicts, with_text=with_text)
+            _export_markdown(run, out, rules, verdicts)
 
 
 def _export_run(run: Path, out: Path | None) -> None:
@@ -358,6 +349,23 @@ def _export_run(run: Path, out: Path | None) -> None:
         f"{told.scenarios:,} scenarios are in {out}, without a text. {letters}; numbers are as they are.\n"
         f"Anybody computes its figures again: {command('score', out)}"
     )
+
+
+def _export_markdown(run: Path, out: Path | None, rules: str | None, verdicts: str | None) -> None:
+    """Write the result as Markdown, as others may see it."""
+    from maskbench.interop.shown_to_others import shown
+    from maskbench.presentation import markdown
+    from maskbench.presentation.of_one_run import result
+
+    text = markdown.render(result(shown(RunFolder(run), rules, verdicts)))
+    if out is None:
+        return put(text, end="")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{error.filename or out} cannot be written ({error.strerror}). Try another --out.") from error
+    return say(f"It is in {out}.")
 
 
 def _export_rows(

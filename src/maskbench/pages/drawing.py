@@ -168,24 +168,14 @@ class Sheet:
             self.text(-6, y, label, "end", colour="soft", size=_AXIS)
         self.text(8 - self.left, sum(scale.pixels) / 2, title, "middle", colour="soft", size=_AXIS, turned=True)
 
-    def put(self, other: Sheet, x: float, y: float) -> None:
-        """Put another sheet on this one, so far from the left and from above."""
-        width, height = map(_number, other.size)
-        place = f'x="{_number(x)}" y="{_number(y)}" width="{width}" height="{height}"'
-        self._marks.append(f"<svg {place}>{other.inside}</svg>")
-
-    @property
-    def inside(self) -> str:
-        """Everything that is drawn, as elements of an SVG."""
-        place = f"{_number(self.left + 0.5)} {_number(self.above + 0.5)}"
-        return f'<g transform="translate({place})">{"".join(self._marks)}</g>'
-
     def svg(self, variant: Variant) -> Markup:
         """The sheet as SVG, to be read out as its label; its class says where it is shown."""
         width, height = map(_number, self.size)
+        place = f"{_number(self.left + 0.5)} {_number(self.above + 0.5)}"
         return Markup(  # noqa: S704  # every attribute and text was escaped
             f'<svg class="chart {variant}" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img"'
-            f' aria-label="{escape(visible(self.label))}">{self.inside}</svg>'
+            f' aria-label="{escape(visible(self.label))}">'
+            f'<g transform="translate({place})">{"".join(self._marks)}</g></svg>'
         )
 
     def _add(self, tag: str, content: str = "", /, **attributes: str | float | None) -> None:

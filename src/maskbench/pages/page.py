@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from maskbench.method.proposition import options
-from maskbench.pages import figure_files
 from maskbench.pages.explorer import embeddable, explorer
 from maskbench.pages.shell import Document, report
 from maskbench.plain import shortened, visible
@@ -66,17 +65,15 @@ def render(
     rules: str | None = None,
     verdicts: str | None = None,
     include_text: bool = False,
-    figures: Path | None = None,
     compute: Mapping[str, Compute] | None = None,
     convention: str | None = None,
 ) -> Document:
     """The page on these runs, under one rule set (default: the first run's) and one verdict set (default: their own).
 
     Texts of scenarios and replies are embedded for the sets that come with maskbench, for others with
-    `include_text`. `figures` is a folder that gets every chart as files, `compute` what went into each model,
-    `convention` the name of publishers whose figures the runs are computed as, too. Raises RunUnreadable where a folder
-    holds no run, UsageError for an unknown rule or verdict set, for one run given twice, and where a figure cannot be
-    written.
+    `include_text`. `compute` is what went into each model, `convention` the name of publishers whose figures the runs
+    are computed as, too. Raises RunUnreadable where a folder holds no run, UsageError for an unknown rule or verdict
+    set, and for one run given twice.
     """
     with read(runs, rules, verdicts) as shown:
         against = compared(shown) if len(shown) > 1 else None
@@ -96,9 +93,6 @@ def render(
             before.append(
                 Section("conventions", "As publishers compute it", "as published", tuple(as_published(computed)))
             )
-        if figures is not None:
-            outcomes = Section("outcomes", "Outcomes", "outcomes", (headline.outcomes(shown),))
-            figure_files.write([outcomes, *before, *after], figures)
         values = {
             **_top(shown, against),
             "sections": before,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, nullcontext
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,8 +15,6 @@ from maskbench.results.scaling import Compute
 from maskbench.runs.disk import create
 from maskbench.runs.folder import RunFolder
 
-_PICTURES = (".pdf", ".svg", ".png", ".csv", ".html")
-
 
 def report(
     *runs: str | PathLike[str],
@@ -26,36 +23,29 @@ def report(
     verdicts: str | None = None,
     include_text: bool = False,
     public: bool = False,
-    figures: str | PathLike[str] | None = None,
     compute: Mapping[str, Compute] | None = None,
     convention: str | None = None,
 ) -> Path:
     """Write one self-contained page of a run, or of several that are compared with the first, and return its path.
 
-    `out` is the file (default: report.html in the run's folder, or in this one for several); `figures` is a folder
-    that gets every chart as files, too. `include_text` shows the texts of any set, `public` makes a page without a
-    text, a path or words of a server. The others are as for the command `report`. Asks no model. Raises UsageError for
-    what does not go together and where the extra `report` is missing, RunUnreadable where a folder holds no run.
+    `out` is the file (default: report.html in the run's folder, or in this one for several). `include_text` shows the
+    texts of any set, `public` makes a page without a text, a path or words of a server. The others are as for the
+    command `report`. Asks no model. Raises UsageError for what does not go together and where the extra `report` is
+    missing, RunUnreadable where a folder holds no run.
     """
     folders = [Path(run) for run in runs]
-    place, charts = page_of(folders, out), None if figures is None else Path(figures).absolute()
+    place = page_of(folders, out)
     whole = place.absolute()  # what is for others is made in another folder
-    if charts is not None and charts.suffix.lower() in _PICTURES:
-        raise UsageError(f"--figures {figures}: give a folder, as in --figures charts. Every chart goes into it.")
     if public and include_text:
         raise UsageError("--public makes a page of runs without their texts. Leave --include-text out.")
     with extra_for("report"):
         from maskbench.pages.page import render
-
-        if charts is not None:
-            import_module("vl_convert")  # which a page itself does without
     with _for_others(folders) if public else nullcontext(folders) as shown:
         page = render(
             shown,
             rules=rules,
             verdicts=verdicts,
             include_text=include_text,
-            figures=charts,
             compute=compute,
             convention=convention,
         )

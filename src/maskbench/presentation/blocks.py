@@ -1,6 +1,6 @@
 """What a report is made of, before any medium: sentences, tables, facts, figures as data, warnings, in sections.
 
-A section is one file of `report/sections` that makes these blocks. `terminal.py`, `markdown.py`, `latex.py` and the
+A section is one file of `report/sections` that makes these blocks. `terminal.py`, `markdown.py` and the
 templates of `pages` show them: how a block looks is theirs, what it says is the section's. Blocks hold texts of models
 and endpoints as they are (on one line, see `plain.one_line`); each medium makes them harmless in its own way.
 """
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 from maskbench.stats.figures import Share
 from maskbench.types import OutcomeName
 
-Medium = Literal["page", "text"]  # text: terminal, Markdown and LaTeX
+Medium = Literal["page", "text"]  # text: terminal and Markdown
 How = Literal[
     "strong",
     "code",

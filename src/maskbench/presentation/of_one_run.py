@@ -1,4 +1,4 @@
-"""The sections that every run has, in their order, for terminal, page, Markdown and LaTeX.
+"""The sections that every run has, in their order, for terminal, page and Markdown.
 
 What only a page has, and only several runs have, pages/page.py puts between them.
 """
