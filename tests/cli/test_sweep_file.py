@@ -181,7 +181,7 @@ def test_checkpoints_end_in_a_curve_and_local_models_take_turns(tmp_path: Path) 
     """Three labels of pinocchio are measured one after another, and end in the leaderboard and their curve."""
     file = tmp_path / "s.toml"
     arms = "".join(f"[[product.step]]\nname='step-{n}'\nlabel='step {n}'\nseed={n}\n" for n in (1, 2))
-    file.write_text(f'checkpoints = "step"\n[every]\nmodel = "pinocchio"\nsample = 12\nmax-error-rate = 1.0\n{arms}')
+    file.write_text(f'checkpoints = "step"\n[every]\nmodel = "pinocchio"\nsample = 6\nmax-error-rate = 1.0\n{arms}')
     ended = typed("sweep", file, "--out", tmp_path / "out")
     assert ended.code == 0, ended.err
     assert "Checkpoints in a row" in ended.out
