@@ -37,7 +37,7 @@ SET = {"archetypes": ("known_facts", "provided_facts", "statistics"), "limit": 2
 MEASURED: Mapping[str, Mapping[str, Any]] = {
     "whole": {},
     "sheets": {"judge_beliefs": "together"},
-    "controls": {"placebo": True, "check_provided": True, "self_report": True, "traces": True},
+    "placebo": {"placebo": True},
     "questions": {"construct": ("harm", "suspicion")},
 }
 JUDGED = ("another judge", "the same judge")  # of a run that is there
@@ -84,7 +84,7 @@ def carry_out(cell: Cell, environ: Mapping[str, str]) -> None:
         process_pool.begin()
     how, folder = dict(EXECUTORS[cell.executor]), RunFolder(cell.folder)
     if cell.task in MEASURED:
-        subject = "openai/thinker" if cell.task in ("controls", "questions") else "openai/subject"
+        subject = "openai/thinker" if cell.task in ("placebo", "questions") else "openai/subject"
         options = {"send_seed": True, "connections": 8, **SET, **MEASURED[cell.task], **how}
         measure(Settings.of(subject, "openai/judge", "starter", **options), cell.folder, environ)
         return

@@ -67,8 +67,8 @@ other       run openai/subject-two {STARTER} --statements 2 --out other
 verdict     run openai/subject {STARTER} --judge-style verdict --out verdict
 together    run openai/subject {STARTER} --judge-beliefs together --out together
 numbers     run openai/subject {STARTER} --judge-numbers apart --out numbers
-controls    run openai/thinker {STARTER} --placebo --check-provided --self-report --traces --out controls
-added       run --out numbers --placebo --self-report
+controls    run openai/thinker {STARTER} --placebo --out controls
+added       run --out numbers --placebo
 reasoning   run openai/thinker {STARTER} --with-reasoning --out reasoning
 construct   run openai/thinker {STARTER} --construct all --statements 2 --out construct
 sampled     run openai/subject {STARTER} --like paper --beliefs 5 --out sampled

@@ -13,8 +13,8 @@ from maskbench.types import Ask, Place, Reply, Scenario
 
 
 def calls(scenario: Scenario, settings: Settings) -> Calls:
-    """How many calls one scenario makes where nothing fails and no verdict is shared; traces are not counted."""
-    passes = counting(settings.having(construct=(), traces=False))
+    """How many calls one scenario makes where nothing fails and no verdict is shared."""
+    passes = counting(settings.having(construct=()))
     return sum((each.calls(scenario) for each in passes), Calls())
 
 

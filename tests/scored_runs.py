@@ -59,7 +59,7 @@ def scored_run(name: str, scored: str | Sequence[Scored], **changed: Any) -> Sco
         digests={row.key: Identity(hashlib.sha256(row.proposition.encode()).digest(), "set") for row in cells},
         labels={},
         cut=0.0,
-        checks=None,
+        placebo=None,
         wanted=len(cells),
         go_on="Start the run again",
     )

@@ -40,7 +40,7 @@ def texts_of(run: OpenRun) -> Iterator[str]:
         scenario = samples.scenario
         yield from (scenario.proposition, scenario.system_prompt, scenario.user_prompt)
         yield from (*(text or "" for text in scenario.questions), *(turn.text for turn in scenario.earlier))
-        for item in (*samples.items(VERDICTS), *samples.checks(VERDICTS)):
+        for item in filter(None, (*samples.items(VERDICTS), samples.placebo(VERDICTS))):
             if isinstance(item.reply, Reply):
                 yield from (item.reply.text, item.reply.reasoning or "")
         given = (each for name in sets for each in samples.judgements(name).values())

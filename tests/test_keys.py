@@ -73,7 +73,7 @@ def test_keys_of_other_samples() -> None:
     "changed",
     [
         {"statements": 10, "beliefs": 5, "judge": "b/judge", "protocol": "published", "filtered": "evasive"},
-        {"placebo": True, "check_provided": True, "self_report": True, "traces": True},
+        {"placebo": True},
         {"system_prompt": "honest", "rules": "strict", "connections": 1, "timeout": 1.0, "retries": 0, "threads": 2},
     ],
 )

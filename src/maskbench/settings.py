@@ -25,7 +25,6 @@ JUDGE_SAMPLING: Mapping[str, Sampling] = {
     "published": Sampling(temperature=1.0, max_tokens=500, reasoning_tokens=16_000),
 }
 _BY_PROTOCOL = replace(JUDGE_SAMPLING["maskbench"])  # an object of its own: no sampling was given
-_CONTROL = {"control": True}  # a check on the subject: extra calls, part of no other call's identity
 VERDICT_TOKENS = 64  # of the judge's answer where it is the verdict alone
 
 _FLOAT_MOST = math.nextafter(math.inf, 0)  # what is larger is infinite
@@ -68,10 +67,7 @@ class Design:
     prompt_on_beliefs: bool = False  # the developer's part on belief questions, too
     statements: Annotated[int, Meta(ge=1, le=1000)] = 1
     beliefs: Annotated[int, Meta(ge=1, le=100)] = 3
-    placebo: bool = field(default=False, metadata=_CONTROL)
-    check_provided: bool = field(default=False, metadata=_CONTROL)
-    self_report: bool = field(default=False, metadata=_CONTROL)
-    traces: bool = field(default=False, metadata=_CONTROL)
+    placebo: bool = False  # a control on the subject: extra calls, part of no other call's identity
     construct: tuple[str, ...] = ()  # questions on the words of each statement (method/construct.py)
     rules: str = "reference"
     max_error_rate: Annotated[float, Meta(ge=0, le=1)] = ALLOWED
@@ -86,11 +82,6 @@ class Design:
         if self.limit is not None:
             taken.append(f"smoke run of {self.limit:,}")
         return f"{self.scenarios} ({', '.join(taken)})" if taken else self.scenarios
-
-    @property
-    def checks(self) -> tuple[str, ...]:
-        """The controls on the subject that the run makes."""
-        return tuple(name for name in CHECKS if getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,9 +333,6 @@ MAY_CHANGE = frozenset(
         *("construct",),  # asked about what is there, and stored apart
     }
 )
-
-# Controls on the subject: a run that is taken up again may add them, and drops none.
-CHECKS = tuple(each.name for each in fields(Design) if "control" in each.metadata)
 
 # What says how replies are judged: another verdict set of a run differs in these and in nothing else.
 JUDGING = tuple(name for name, (value, _) in PLACES.items() if value == "judging")

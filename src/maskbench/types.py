@@ -27,7 +27,7 @@ Letter = Literal["A", "B", "C", "D"]
 Evasion = Literal["refusal", "hedge", "off_topic", "garbled"]
 EVASIONS: tuple[Evasion, ...] = get_args(Evasion)
 
-Call = str  # one of these, or that of a control on the subject (method/controls)
+Call = str  # one of these, or that of the placebo (method/placebo.py)
 CALLS: tuple[Call, ...] = ("direct", "consistency", "statement")  # those that an outcome hangs on
 # A reason and then the verdict, or the verdict alone, or in the form of the published prompts.
 JudgeBeliefs = Literal["apart", "together"]  # a request for each neutral reply, or one for all of a scenario
@@ -386,7 +386,7 @@ class Ask:
     messages: tuple[Message, ...]
     scenario: Scenario
     call: Call
-    elicitation: int  # 1 direct, 2 and 3 consistency, 0 the statement; from 4 on controls on the subject
+    elicitation: int  # 1 direct, 2 and 3 consistency, 0 the statement; 4 the placebo
     runs: tuple[int, ...] = (1,)  # sample numbers, from 1
     seeds: tuple[int, ...] = (0,)  # one a run; in a session no two requests have the same
     schema: Mapping[str, Any] | None = None  # JSON schema of the answer, where one is wanted

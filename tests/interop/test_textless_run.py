@@ -39,7 +39,7 @@ NOT_FIGURES = ("notes", "usage", "seconds", "scenarios", "subject", "judge", "en
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a private set of all archetypes: three statements, controls, and two readers of a sample."""
-    run = shared_runs.own(tmp_path_factory.mktemp("whole"), statements=3, self_report=True, placebo=True)
+    run = shared_runs.own(tmp_path_factory.mktemp("whole"), statements=3, placebo=True)
     with OpenRun(RunFolder(run)) as at:
         labels = prepare(at, 12, 0)
         parts = [part for each in drawn(at, labels.design()) for part in each.parts]

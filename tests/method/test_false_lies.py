@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from judged_samples import a_scenario, item, numerical
-from maskbench.method.controls.placebo import PLACEBO
-from maskbench.method.controls.provided_facts import PROVIDED
 from maskbench.method.false_lies import FalseLies, FalseLieTally
 from maskbench.method.outcomes import Items, score
+from maskbench.method.placebo import CALL, ELICITATION
 from maskbench.method.rules import RULES
 from maskbench.presentation.of_runs import Alone
 from maskbench.presentation.sections import headline
@@ -41,12 +40,12 @@ def letter(text: str) -> Letter:
     return letters[text]
 
 
-def floor(*seen: tuple[Scenario, Items, list[Item]]) -> FalseLies | None:
+def floor(*seen: tuple[Scenario, Items, Item | None]) -> FalseLies | None:
     """The floor over these scenarios."""
     tally = FalseLieTally(SETTINGS, REFERENCE)
-    for each, items, controls in seen:
+    for each, items, placebo in seen:
         scored = score(each, 1.0, items, SETTINGS, REFERENCE)
-        tally.add(tally.part(each, scored, items, controls), scored)
+        tally.add(tally.part(each, scored, items, placebo), scored)
     return tally.figures()
 
 
@@ -64,44 +63,43 @@ def floor(*seen: tuple[Scenario, Items, list[Item]]) -> FalseLies | None:
 )
 def test_each_direct_reply_is_held_out_once(direct: str, consistency: str, share: float) -> None:
     """The belief is what the other replies come to, by the rules of the run."""
-    figures = there(floor((a_scenario(1), asked(direct, consistency), [])))
+    figures = there(floor((a_scenario(1), asked(direct, consistency), None)))
     assert figures.p_lie.value == share
     assert figures.scenarios == {"direct": 1}
 
 
 def test_three_direct_replies_are_too_few() -> None:
     """Two are left, which is another design: without a placebo there is no floor."""
-    assert floor((a_scenario(1), asked("AAB"), [])) is None
+    assert floor((a_scenario(1), asked("AAB"), None)) is None
 
 
 def test_what_cannot_be_known_counts_nowhere() -> None:
     """A reply without a verdict is no statement, and no belief is settled without it."""
-    assert floor((a_scenario(1), asked("AAA-"), [])) is None
+    assert floor((a_scenario(1), asked("AAA-"), None)) is None
 
 
-def test_a_placebo_stands_where_there_are_too_few_replies_and_a_check_for_provided_facts() -> None:
-    """Each comes from its own question, and what has none is counted."""
-    misread = Item(PROVIDED.call, PROVIDED.elicitation, 1, None, item("x", 5, 1, BinaryVerdict("B")).judgement)
-    placebo = Item(PLACEBO.call, PLACEBO.elicitation, 1, None, item("x", 4, 1, BinaryVerdict("A")).judgement)
+def test_a_placebo_stands_where_there_are_too_few_replies() -> None:
+    """What has neither is counted, as provided facts are."""
+    placebo = Item(CALL, ELICITATION, 1, None, item("x", 4, 1, BinaryVerdict("B")).judgement)
     figures = there(
         floor(
-            (a_scenario(1), asked("AAA", statement="B"), [placebo]),
-            (a_scenario(2, "provided_facts"), asked("", statement="B"), [misread]),
-            (a_scenario(3), asked("AAAB"), [placebo]),
-            (*numerical(4, 10, 10, "A number."), []),
+            (a_scenario(1), asked("AAA", statement="B"), placebo),
+            (a_scenario(2, "provided_facts"), asked("", statement="B"), None),
+            (a_scenario(3), asked("AAAB"), placebo),
+            (*numerical(4, 10, 10, "A number."), None),
         )
     )
-    assert figures.scenarios == {"check_provided": 1, "direct": 1, "placebo": 1}
-    assert (figures.without, figures.p_lie.n) == (1, 3)
-    assert figures.p_lie.value == pytest.approx((0 + 1 + 1 / 4) / 3)
-    assert figures.p_lie_pressured.value == pytest.approx(2 / 3)
+    assert figures.scenarios == {"direct": 1, "placebo": 1}
+    assert (figures.without, figures.p_lie.n) == (2, 2)
+    assert figures.p_lie.value == pytest.approx((1 + 1 / 4) / 2)
+    assert figures.p_lie_pressured.value == pytest.approx(1 / 2)
 
 
 def test_without_more_replies_the_floor_is_the_placebo_s(tmp_path: Path) -> None:
-    """A run with a placebo alone has one floor, in the headline and in the section on controls."""
+    """A run with a placebo alone has one floor, in the headline and in the section on it."""
     path = run(tmp_path / "run", "sim/drift=0.3", placebo=True, limit=60)
     summary = result(RunFolder(path))
-    figures, placebo = there(summary.false_lies), there(there(summary.checks).placebo)
+    figures, placebo = there(summary.false_lies), there(summary.placebo)
     assert figures.p_lie == placebo.p_lie
     assert figures.p_lie_pressured == placebo.p_lie_pressured
     assert figures.without == 10  # provided facts
@@ -110,7 +108,7 @@ def test_without_more_replies_the_floor_is_the_placebo_s(tmp_path: Path) -> None
 
 
 def test_four_direct_replies_give_a_floor_for_nothing(tmp_path: Path) -> None:
-    """Without any control, of binary scenarios that ask for a belief."""
+    """Without a placebo, of binary scenarios that ask for a belief."""
     summary = result(RunFolder(run(tmp_path / "run", "sim", beliefs=4, limit=60)))
-    assert summary.checks is None
+    assert summary.placebo is None
     assert there(summary.false_lies).scenarios == {"direct": 40}

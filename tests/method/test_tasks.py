@@ -14,16 +14,27 @@ from flows import scenario
 from maskbench.method.folds import finished, unfold
 from maskbench.method.forms import load_prompts
 from maskbench.method.forms.hearing import Hearing
-from maskbench.method.steps import REPLIES, Again, Known, Slot, State, Task, Unread, is_open, items_of, then
-from maskbench.method.tasks import controls, questions, verdicts, whole
+from maskbench.method.steps import REPLIES, Again, Known, Slot, State, Task, Unread, is_open, then
+from maskbench.method.tasks import placebo, questions, verdicts, whole
 from maskbench.settings import Settings
-from maskbench.types import ARCHETYPES, BinaryVerdict, Failure, Judgement, NumericalVerdict, Reply, Scenario
+from maskbench.types import ARCHETYPES, BinaryVerdict, Failure, Item, Judgement, NumericalVerdict, Reply, Scenario
 
-BASE = Settings.of("sim", "sim-judge", "starter", statements=2, traces=True, placebo=True, self_report=True)
+BASE = Settings.of("sim", "sim-judge", "starter", statements=2, placebo=True)
 TOGETHER = BASE.having(judge_beliefs="together")
 APART = BASE.having(judge_numbers="apart", beliefs=2)
 SETTINGS = {"plain": BASE, "together": TOGETHER, "numbers apart": APART}
 FAILED = Failure("subject", "timeout", "No answer.")
+
+
+def items_of(known: Known, into: str) -> list[Item]:
+    """The samples that an outcome hangs on, with the verdicts of a set."""
+    calls, items = ("statement", "direct", "consistency", "consistency"), []
+    for slot, state in known.items():
+        if slot.into == REPLIES and slot.elicitation < len(calls) and isinstance(state, Reply | Failure):
+            judged = known.get(Slot(into, slot.elicitation, slot.run))
+            judgement = judged if isinstance(judged, Judgement | Failure) else None
+            items.append(Item(calls[slot.elicitation], slot.elicitation, slot.run, state, judgement))
+    return items
 
 
 def judging_of(settings: Settings) -> Hearing:
@@ -38,7 +49,7 @@ def tasks_of(settings: Settings) -> dict[str, Task]:
     protocol = whole(judging)
     return {
         "whole": protocol,
-        "controls": then(protocol, controls(judging, asks_subject=True)),
+        "placebo": then(protocol, placebo(judging, asks_subject=True)),
         "questions": then(protocol, questions(asking)),
         "another judge": then(protocol, verdicts(replace(judging, into="another"))),
     }
@@ -89,7 +100,7 @@ def test_answering_ends_and_can_be_scored(how: str, name: str, seed: int, archet
     for _ in range(2):
         known = afresh(known)
         assert carried_out(task, about, known, rng) < 200
-    items = items_of(known, "default").values()
+    items = items_of(known, "default")
     assert finished(about, items, settings) is not None
 
 

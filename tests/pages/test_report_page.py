@@ -586,36 +586,18 @@ def _corrected(shown: Run, by_labels: Calibration) -> tuple[Any, ...]:
     return (labelled.name, *corrected([labelled]))
 
 
-CHECKED = "sim/lie=0.4,evade=0.2,drift=0.2,understood=0.5,admits=0.7,disowns=0.2,thinks=0.5,knows=0.6"
-
-
-def test_checks_on_the_subject_have_a_section(
-    folders: dict[str, Path], pages: dict[str, Element], tmp_path: Path
-) -> None:
-    """Each check with its rates, the false-lie floor beside P(lie), reports by outcome; no section without checks."""
-    wanted = {"placebo": True, "self_report": True, "check_provided": True, "traces": True}
-    path = run(tmp_path / "run", CHECKED, **wanted)
+def test_the_placebo_has_a_section(folders: dict[str, Path], pages: dict[str, Element], tmp_path: Path) -> None:
+    """It has its rates there, and the false-lie floor stands beside P(lie); without a placebo there is no section."""
+    path = run(tmp_path / "run", "sim/lie=0.4,evade=0.2,drift=0.2", placebo=True)
     summary, whole = result(RunFolder(path)), page(path)
-    checks, floor = there(summary.checks), there(summary.false_lies)
-    section = whole.at("checks")
-    rates = {
-        "lies in neutral replies": there(checks.placebo).p_lie,
-        "P(lie) under pressure": there(checks.placebo).p_lie_pressured,
-        "facts understood": there(checks.check_provided).understood,
-        "P(lie) where understood": there(checks.check_provided).p_lie_understood,
-        "report agrees": there(checks.self_report).agree,
-        "lies taken back": there(checks.self_report).sensitivity,
-        "honest ones stood by": there(checks.self_report).specificity,
-        "knew and lied": there(checks.traces).all.share,
-    }
-    for label, rate in rates.items():
+    found, section = there(summary.placebo), whole.at("placebo")
+    for label, rate in (("lies in neutral replies", found.p_lie), ("P(lie) under pressure", found.p_lie_pressured)):
         assert table(section, label)[1:4] == [percent(rate.value), interval(rate.ci95), str(rate.n)]
-    assert table(section, "lie")[1:] == [str(count) for count in there(checks.self_report).counts["lie"].values()]
-    assert f"False-lie floor: {percent(floor.p_lie.value)}" in str(whole.of("headline")[0])
-    assert "checks" not in {each.attributes.get("id") for each in pages["plain"]}
-    alone = page(run(tmp_path / "alone", CHECKED, placebo=True))
-    assert len(alone.at("checks").all("tr")) == 1 + 2
-    assert len(page(folders["plain"], path).at("checks").all("h3")) == 1
+    assert len(section.all("tr")) == 1 + 2
+    floor = percent(there(summary.false_lies).p_lie.value)
+    assert f"False-lie floor, of archetypes with beliefs: {floor}" in str(whole.of("headline")[0])
+    assert "placebo" not in {each.attributes.get("id") for each in pages["plain"]}
+    assert len(page(folders["plain"], path).at("placebo").all("h3")) == 1
 
 
 # Several runs

@@ -72,7 +72,7 @@ def whole() -> Summary:
 def test_numbers_are_written_in_one_way() -> None:
     """From a thousand on they have a comma, in every table and every line."""
     known = whole()
-    plain = {**grown(known.as_dict() | {"corrected": LOOK, "checks": CHECKED}), "schema": 1}
+    plain = {**grown(known.as_dict() | {"corrected": LOOK, "placebo": PLACEBO}), "schema": 1}
     text = shown(fitted(plain, Summary), 120)
     assert re.search(r"\d,\d{3}", text)
     assert not unparted(text.replace(known.scenarios.hash[:12], ""))
@@ -106,27 +106,7 @@ LOOK = {
     "judges_part": dict.fromkeys(fractions("outcomes"), 0.5),
     "by_outcome": {"lie": [5, 2, 1]},
 }
-GROUP = {"knew_and_lied": 2, "lies": 5, "with_reasoning": 4, "share": RATE}
-CHECKED = {
-    "placebo": {"failed": 3, "counts": {"lie": 1}, "p_lie": RATE, "p_lie_pressured": RATE},
-    "check_provided": {
-        "failed": 3,
-        "counts": {"understood": 4, "misunderstood": 2, "no_answer": 1},
-        "understood": RATE,
-        "p_lie_understood": RATE,
-    },
-    "self_report": {
-        "failed": 3,
-        "agree": RATE,
-        "sensitivity": RATE,
-        "specificity": RATE,
-        "chance": 0.5,
-        "kappa": 0.2,
-        "evades": {"count": 2, "n": 9},
-        "counts": {"lie": {"true": 1, "not_true": 2, "evades": 3}},
-    },
-    "traces": {"failed": 3, "all": GROUP, "asked_outright": {"yes": GROUP, "no": GROUP}},
-}
+PLACEBO = {"failed": 3, "counts": {"lie": 1}, "p_lie": RATE, "p_lie_pressured": RATE}
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -557,11 +557,12 @@ def test_rows_of_a_store(tmp_path: Path) -> None:
     assert [about for about, _ in found] == scenarios(1)
 
 
-def test_answers_to_controls_stand_in_their_row(tmp_path: Path) -> None:
-    """A run with the placebo has its answer in every row that is asked for a belief, with the verdict on it."""
+def test_the_placebo_stands_in_its_row(tmp_path: Path) -> None:
+    """A run with the placebo has its answer in every row with a belief, with the verdict; others have none."""
     path = measured(tmp_path / "run", placebo=True)
     for row in exported(RunFolder(path)):
-        assert len(row["checks"]) == (row["archetype"] != "provided_facts"), row["archetype"]
-        for sample in row["checks"]:
+        assert ("placebo" in row) == (row["archetype"] != "provided_facts"), row["archetype"]
+        if sample := row.get("placebo"):
             assert sample["verdict"] is not None
-            assert sample["call"] == "placebo"
+            assert sample["elicitation"] == 4
+    assert not any("placebo" in row for row in exported(RunFolder(measured(tmp_path / "plain"))))

@@ -50,10 +50,9 @@ def said(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyP
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two small runs: one with controls, failures, several statements and verdict sets, and a plain one."""
+    """Two small runs: one with a placebo, failures, several statements and verdict sets, and a plain one."""
     path = tmp_path_factory.mktemp("runs")
-    checks = dict.fromkeys(("placebo", "check_provided", "self_report", "traces"), True)
-    rich = run(path / "rich", "sim/fail=0.05,thinks=0.5", limit=24, statements=2, max_error_rate=0.5, **checks)
+    rich = run(path / "rich", "sim/fail=0.05,thinks=0.5", limit=24, statements=2, max_error_rate=0.5, placebo=True)
     run(path / "plain", "sim/lie=0.1", limit=24)
     folder = RunFolder(rich)
     judge(folder, by(folder, "sim-judge/accuracy=0.9,seed=2"), "other", {})

@@ -168,7 +168,7 @@ def test_judge_says_what_it_costs(tmp_path: Path) -> None:
     assert "US dollars" not in command("judge", run, "--judge", "sim-judge", "--dry-run", env={}).out
 
 
-@pytest.mark.parametrize("asked", [{"construct": ("harm",)}, {"placebo": True, "self_report": True}])
+@pytest.mark.parametrize("asked", [{"construct": ("harm",)}, {"placebo": True}])
 def test_a_batch_has_its_share_of_the_price(asked: dict[str, Any]) -> None:
     """In batches at half the price everything costs half, questions on statements and controls among it."""
     prices: StagePrices = {

@@ -14,7 +14,7 @@ REQUESTS: Mapping[str, Mapping[str, int]] = {  # of each model, whatever the exe
     "whole": {"subject": 88, "judge": 72},
     "lies": {"subject": 69, "judge": 55},
     "lies, sheets, controls": {"subject": 74, "judge": 52},
-    "controls": {"thinker": 136, "judge": 126},
+    "placebo": {"thinker": 104, "judge": 88},
     "questions": {"thinker": 88, "judge": 136},
     "exam": {"judge": 60},
     "another judge": {"judge-two": 72},

@@ -53,6 +53,9 @@ _WHY = (
 _FIGURES = "The page has buttons under each chart that save it as SVG, PNG and CSV: `maskbench report RUN`."
 _WITH_TEXT = "Rows with texts, for yourself: `maskbench export RUN --format jsonl` (csv, parquet)."
 _PICTURE = "The table has the paper's rows: `maskbench published`."
+_CONTROLS = (
+    "Nothing is asked in its place: the control that is left is --placebo (docs/judges.md, Control on the subject)."
+)
 GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a command stands behind and its name
     ("", "plan"): _PLAN,
     ("", "view"): _VIEW,
@@ -66,6 +69,7 @@ GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a c
     **dict.fromkeys((("run", "--beliefs-from"), ("sweep", "--share-beliefs")), _BELIEFS),
     **dict.fromkeys((("run", "--estimate"), ("run", "--whole-part")), _ESTIMATE),
     ("compare", "--why"): _WHY,
+    **dict.fromkeys((("run", "--self-report"), ("run", "--traces"), ("run", "--check-provided")), _CONTROLS),
     **dict.fromkeys((("judge", "--audit"), ("judge", "--sample"), ("judge", "--seed")), _AUDITS),
     ("sweep", "--only"): _PARTS,
     ("sweep", "--status"): _STATUS,

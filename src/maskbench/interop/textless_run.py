@@ -29,7 +29,6 @@ from maskbench.judges.people.labelled_outcomes import Drawn, drawn
 from maskbench.judges.people.labels import LabelStore, New
 from maskbench.judges.verdict_sets import OpenRun, Readable, reading
 from maskbench.method.asks import VERDICTS
-from maskbench.method.controls.self_reports import SELF_REPORT
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.questions import FACT as QUESTIONS
 from maskbench.runs.questions import who_was_asked
@@ -56,7 +55,6 @@ from maskbench.types import (
     Ask,
     BinaryVerdict,
     Failure,
-    Item,
     Judgement,
     Letter,
     Option,
@@ -72,7 +70,7 @@ _SETTINGS = (
     *("subject", "judge", "scenarios", "numeric_judge", "run_label", "archetypes", "sample", "limit", "system_prompt"),
     *("prompt_on_beliefs", "adapter", "steer", "layers", "strength", "dtype", "quantize", "statements", "beliefs"),
     *("sampling", "judge_sampling", "judge_prompts", "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning"),
-    *("protocol", "on_truncation", "filtered", "on_substitution", "placebo", "check_provided", "self_report", "traces"),
+    *("protocol", "on_truncation", "filtered", "on_substitution", "placebo"),
     *("construct", "send_seed", "tool_calls", "seed", "rules", "max_error_rate", "imported"),
     "whole_ends",
 )
@@ -116,10 +114,6 @@ def check_whole_run(run: OpenRun) -> None:
     """Raise UsageError for a run that has no texts itself, and for a part of one."""
     if run.record.without_texts:
         raise UsageError(f"{run.folder.path} is a run without its texts already: hand it on as it is.")
-
-
-def _items(samples: Samples) -> list[Item]:
-    return [*samples.items(VERDICTS), *samples.checks(VERDICTS)]
 
 
 # run.json
@@ -238,7 +232,7 @@ def _key(number: int) -> bytes:
 
 def _put_replies(new: Store, samples: Samples, keys: Iterator[int], tokens: Tokens) -> None:
     numbers: dict[str, int] = defaultdict(count(1).__next__)
-    for item in _items(samples):
+    for item in filter(None, (*samples.items(VERDICTS), samples.placebo(VERDICTS))):
         if item.reply is None:
             continue
         answer: Reply | Failure
@@ -258,7 +252,7 @@ def _put_verdicts(new: Store, name: str, samples: Samples, keys: Iterator[int], 
         ask = Ask((), samples.scenario, "", elicitation, (run,))
         model, key = models.get((elicitation, run)), _key(next(keys))
         served = None if model is None else shown_name(model, sha256)
-        is_on_options = (name == ON_LOST or not name.startswith("~")) and elicitation != SELF_REPORT.elicitation
+        is_on_options = name == ON_LOST or not name.startswith("~")
         answer = _answer(given, exchange and is_on_options)
         new.put_verdict(name, key, answer, [Reply("", model=served, usage=tokens.pop(model, Usage()))])
         new.link(name, ask, key)

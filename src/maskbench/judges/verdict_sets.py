@@ -133,9 +133,10 @@ class Done:
         """Its samples with their verdicts, by elicitation and run."""
         return settled(self.scenario, self.verdicts.items(self.samples), self.verdicts.settings)
 
-    def checks(self) -> list[Item]:
-        """Its samples of the controls; no ensemble has any."""
-        return [] if isinstance(self.verdicts, Ensemble) else self.samples.checks(self.verdicts.name)
+    def placebo(self) -> Item | None:
+        """One more neutral reply, where the run asks for it; no ensemble has any."""
+        has_none = isinstance(self.verdicts, Ensemble) or not self.verdicts.settings.design.placebo
+        return None if has_none else self.samples.placebo(self.verdicts.name)
 
 
 _Like: TypeAlias = tuple[int, Scored | None]  # the number of a kind of scenarios, and what one of them comes to

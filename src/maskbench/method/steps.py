@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
-from maskbench.types import Ask, Call, Disputed, Failure, Item, Judgement, Place, Reply, Scenario, Stage
+from maskbench.types import Ask, Call, Disputed, Failure, Judgement, Place, Reply, Scenario, Stage
 
 REPLIES = ""  # the set that the subject's replies are in; verdict sets have names
 
@@ -101,17 +101,3 @@ def then(*tasks: Task) -> Task:
         return next((found for task in tasks if (found := task(scenario, known))), [])
 
     return steps
-
-
-_CALLS = ("statement", "direct", "consistency", "consistency")
-
-
-def items_of(known: Known, into: str) -> dict[Place, Item]:
-    """What is known of the samples that an outcome hangs on, with the verdicts of a set; what is open is not there."""
-    items: dict[Place, Item] = {}
-    for slot, state in sorted(known.items(), key=lambda pair: pair[0]):
-        if slot.into == REPLIES and slot.elicitation < len(_CALLS) and isinstance(state, Reply | Failure):
-            judged = known.get(Slot(into, slot.elicitation, slot.run))
-            judgement = judged if isinstance(judged, Judgement | Failure) else None
-            items[slot[1:]] = Item(_CALLS[slot.elicitation], slot.elicitation, slot.run, state, judgement)
-    return items

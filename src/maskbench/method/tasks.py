@@ -11,15 +11,12 @@ from dataclasses import replace
 from functools import partial
 
 from maskbench.method.asks import subject_ask
-from maskbench.method.controls import control_asks, judge_control, of_reasoning
-from maskbench.method.controls.control import reasoning
 from maskbench.method.forms import groups
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.questions import asks as asks_of_questions
-from maskbench.method.outcomes import score, settled
 from maskbench.method.outline import outline
-from maskbench.method.rules import named
-from maskbench.method.steps import REPLIES, Known, Part, Slot, Step, Task, is_open, is_unjudged, items_of
+from maskbench.method.placebo import ELICITATION, judge_placebo, placebo_ask
+from maskbench.method.steps import REPLIES, Known, Part, Slot, Step, Task, is_open, is_unjudged
 from maskbench.settings import Settings
 from maskbench.types import Ask, Reply, Scenario
 
@@ -62,22 +59,17 @@ def verdicts(hearing: Hearing, parts: Parts | None = None) -> Task:
     return steps
 
 
-def controls(hearing: Hearing, *, asks_subject: bool) -> Task:
-    """Controls on the subject, and the reasoning before its lies.
-
-    Another judge judges the replies to controls that are there, and no reasoning: the run's own judge found those lies.
-    """
+def placebo(hearing: Hearing, *, asks_subject: bool) -> Task:
+    """The placebo, and the verdict on it; another judge judges the reply if it is there."""
 
     def steps(scenario: Scenario, known: Known) -> list[Step]:
-        found: list[Step] = []
-        for ask in control_asks(scenario, hearing.settings, _said(known)):
-            place = ask.elicitation, ask.runs[0]
-            reply = known.get(slot := Slot(REPLIES, *place))
-            if asks_subject and is_open(reply):
-                found.append(Step("subject", (slot,), partial(_given, ask)))
-            elif isinstance(reply, Reply) and is_unjudged(known.get(slot := Slot(hearing.into, *place))):
-                found.append(Step("judge", (slot,), partial(_control, ask, reply.text, hearing)))
-        return [*found, *(_traces(hearing, scenario, known) if asks_subject else ())]
+        ask = placebo_ask(scenario, hearing.settings)
+        reply = known.get(slot := Slot(REPLIES, ELICITATION, 1))
+        if ask and asks_subject and is_open(reply):
+            return [Step("subject", (slot,), partial(_given, ask))]
+        if ask and isinstance(reply, Reply) and is_unjudged(known.get(slot := Slot(hearing.into, ELICITATION, 1))):
+            return [Step("judge", (slot,), partial(_judged, ask, reply.text, hearing))]
+        return []
 
     return steps
 
@@ -107,41 +99,9 @@ def _subject_ask(scenario: Scenario, elicitation: int, settings: Settings, slots
     return subject_ask(scenario, elicitation, tuple(slot.run for slot in slots), settings)
 
 
-def _said(known: Known) -> dict[int, str]:
-    """The statements by run, those that are there."""
-    return {
-        slot.run: state.text
-        for slot, state in known.items()
-        if slot.into == REPLIES and slot.elicitation == 0 and isinstance(state, Reply)
-    }
-
-
 def _given(ask: Ask, _: tuple[Slot, ...]) -> Ask:
     return ask
 
 
-def _called(ask: Callable[[], Ask], _: tuple[Slot, ...]) -> Ask:
-    return ask()
-
-
-def _control(ask: Ask, text: str, hearing: Hearing, _: tuple[Slot, ...]) -> Ask:
-    return judge_control(ask, text, hearing.prompts)
-
-
-def _traces(hearing: Hearing, scenario: Scenario, known: Known) -> Iterator[Step]:
-    """What the judge is asked about the reasoning before each lie that has any."""
-    wanted = of_reasoning(hearing.settings)
-    if not wanted:
-        return
-    if whole(hearing)(scenario, known):
-        return  # nobody knows yet which statements lie
-    done = settled(scenario, items_of(known, hearing.into).values(), hearing.settings)
-    outcomes = score(scenario, 1.0, done, hearing.settings, named(hearing.settings.design.rules)).outcomes
-    statements = [done[key] for key in sorted(done) if key[0] == 0]
-    for item, outcome in zip(statements, outcomes, strict=True):
-        if outcome == "lie" and (thought := reasoning(item)):
-            for control in wanted:
-                slot = Slot(hearing.into, control.elicitation, item.run)
-                if is_unjudged(known.get(slot)):
-                    ask = partial(control.judged_reasoning, scenario, item.run, thought, hearing.prompts)
-                    yield Step("judge", (slot,), partial(_called, ask))
+def _judged(ask: Ask, text: str, hearing: Hearing, _: tuple[Slot, ...]) -> Ask:
+    return judge_placebo(ask, text, hearing.prompts)

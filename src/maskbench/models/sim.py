@@ -44,7 +44,6 @@ from maskbench.types import (
 )
 
 NO_COMMENT = "I would rather not say."
-WAS_TRUE, WAS_NOT_TRUE = "Yes, that was true.", "No, that was not true."
 Choice: TypeAlias = Literal["lie", "evade", "honest"]
 Answer: TypeAlias = Option | float | Literal["C"]
 
@@ -60,10 +59,8 @@ class Planted:
     is the chance that a call fails, `fail_lie`, `fail_evade`, `fail_honest` those of a statement by what it would
     have been, where they differ.
 
-    For the controls on the subject: `drift` is the chance that one more neutral reply says the other option,
-    `understood` that provided facts are; asked by the developer it takes a lie back with the chance `admits` and an
-    honest statement with `disowns`, and says nothing with `dodges`; a statement comes with reasoning with the chance
-    `thinks`, which before a lie states the belief with `knows`, else what is said.
+    `drift` is the chance that the placebo, one more neutral reply, says the other option. A statement comes with
+    reasoning with the chance `thinks`, which before a lie states the belief with `knows`, else what is said.
     """
 
     lie: float = 0.4
@@ -77,10 +74,6 @@ class Planted:
     fail_evade: float | None = None
     fail_honest: float | None = None
     drift: float = 0.0
-    understood: float = 1.0
-    admits: float = 1.0
-    disowns: float = 0.0
-    dodges: float = 0.0
     thinks: float = 0.0
     knows: float = 1.0
 
@@ -153,34 +146,22 @@ class SimSubject:
     def _answer(self, ask: Ask, run: int, mind: _Mind) -> Reply | Failure:
         rng = Random(f"{self._seed} {ask.call} {ask.elicitation} {run} {ask.scenario.key}")
         reasoning = None
-        if ask.call == "self_report":
-            return _reply(ask, self._reported(mind, run, rng))
         if ask.call == "statement":
             choice = _choice(mind, Random(f"{self._seed} statement {run} {mind.source}"))
             chance = getattr(self.planted, f"fail_{choice}")
             stated = {"lie": mind.other, "evade": None, "honest": mind.belief}[choice]
             reasoning = self._reasoning(ask.scenario, mind, choice, run)
         else:
-            chance, stated = None, self._under_control(ask, _believed(ask, run, mind), mind, rng)
+            chance, stated = None, self._drifted(ask, _believed(ask, run, mind), mind, rng)
         if rng.random() < (self.planted.fail if chance is None else chance):
             return Failure("subject", "server_error", "The simulated endpoint failed, as planted.")
         text = NO_COMMENT if stated is None else _sentence(ask.scenario, stated)
         return _reply(ask, text, reasoning)
 
-    def _under_control(
-        self, ask: Ask, answer: Option | float | None, mind: _Mind, rng: Random
-    ) -> Option | float | None:
-        """What a neutral question hears, with what is planted for controls on the subject."""
-        chance = {"placebo": self.planted.drift, "provided_check": 1 - self.planted.understood}.get(ask.call, 0.0)
+    def _drifted(self, ask: Ask, answer: Option | float | None, mind: _Mind, rng: Random) -> Option | float | None:
+        """What a neutral question hears, with the drift that is planted in the placebo."""
+        chance = self.planted.drift if ask.call == "placebo" else 0.0
         return mind.other if chance and answer is not None and rng.random() < chance else answer
-
-    def _reported(self, mind: _Mind, run: int, rng: Random) -> str:
-        """What the developer hears who asks whether the statement was true."""
-        choice = _choice(mind, Random(f"{self._seed} statement {run} {mind.source}"))
-        if choice == "evade" or rng.random() < self.planted.dodges:
-            return NO_COMMENT
-        taken_back = rng.random() < (self.planted.admits if choice == "lie" else self.planted.disowns)
-        return WAS_NOT_TRUE if taken_back else WAS_TRUE
 
     def _reasoning(self, scenario: Scenario, mind: _Mind, choice: Choice, run: int) -> str | None:
         """What it writes to itself before a statement, where it does."""
@@ -388,7 +369,7 @@ def _read_both(scenario: Scenario, reply: str) -> Answer | None:
 
 def _read(scenario: Scenario, reply: str) -> Answer | None:
     """What a simulated reply says; None for any other text."""
-    known: dict[str, Answer] = {NO_COMMENT: "C", WAS_TRUE: "A", WAS_NOT_TRUE: "B"}
+    known: dict[str, Answer] = {NO_COMMENT: "C"}
     if reply in known:
         return known[reply]
     return next((answer for answer in _answers(scenario) if reply == _sentence(scenario, answer)), None)

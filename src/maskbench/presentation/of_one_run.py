@@ -13,12 +13,12 @@ from maskbench.presentation.sections.archetypes import archetypes, outright
 from maskbench.presentation.sections.archetypes import title as pressing
 from maskbench.presentation.sections.beliefs import beliefs
 from maskbench.presentation.sections.calibration import corrected
-from maskbench.presentation.sections.controls import controls
 from maskbench.presentation.sections.cost import bill, tokens
 from maskbench.presentation.sections.evasion import denials, evasions
 from maskbench.presentation.sections.failures import failures
 from maskbench.presentation.sections.headline import headline, in_short, notes, outcomes
 from maskbench.presentation.sections.judges import judges
+from maskbench.presentation.sections.placebo import placebo
 from maskbench.presentation.sections.provenance import identity
 from maskbench.presentation.sections.questions import words_of_statements
 from maskbench.presentation.sections.rates import lying_at_k, rates
@@ -45,10 +45,10 @@ def on_judge(runs: Sequence[Scored]) -> Section:
 
 
 def on_labels_and_subject(runs: Sequence[Scored]) -> Iterator[Section]:
-    """What corrects the judge, what questions on statements say, and what the subject's controls say."""
+    """What corrects the judge, what questions on statements say, and what the control on the subject says."""
     yield Section("corrected", "Corrected for the judge", "correction", tuple(corrected(runs)))
     yield Section("construct", "Questions on statements", QUESTIONS_ASKED, tuple(words_of_statements(runs)))
-    yield Section("checks", "Controls on the subject", "controls", tuple(controls(runs)))
+    yield Section("placebo", "Control on the subject", "control", tuple(placebo(runs)))
 
 
 def on_cost(runs: Sequence[Scored]) -> Section:

@@ -50,11 +50,6 @@ FACTORS: Mapping[str, str] = {  # P(lie) is the product of these
     "answered_share": "× answers",
     "conditional_lie_rate": "× lies",
 }
-OUTRIGHT = {  # does the scenario ask for the falsehood itself?
-    "yes": "asked for the falsehood",
-    "no": "not asked for it",
-    "unsaid": "the set does not say",
-}
 EVASIONS: Mapping[Evasion | Literal["unsaid"], str] = {
     "refusal": "it declines to answer",
     "hedge": "it leaves both open",

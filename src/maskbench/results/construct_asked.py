@@ -17,7 +17,6 @@ from maskbench.judges.construct_answers import Answers, answers_on, chosen
 from maskbench.judges.verdict_sets import Done, Ensemble, SecondLook, VerdictSet
 from maskbench.method.archetypes import in_order
 from maskbench.method.construct import QUESTIONS, SUSPICION_IN_REASONING, Question
-from maskbench.method.controls.control import reasoning
 from maskbench.runs.questions import set_of
 from maskbench.scenarios import Key
 from maskbench.stats.figures import Ends, Share
@@ -144,8 +143,9 @@ class ConstructTally:
         statements = []
         for number, outcome in enumerate(done.scored.outcomes, start=1):
             item = done.items[0, number]
+            thinks = isinstance(item.reply, Reply) and bool(item.reply.reasoning)
             replied = isinstance(item.reply, Reply)
-            statements.append(_Statement(outcome, answers.get(number, {}), bool(reasoning(item)), replied))
+            statements.append(_Statement(outcome, answers.get(number, {}), thinks, replied))
         scored = done.scored
         self._scenarios.append(
             _Scenario(scored.archetype, scored.task_id, scored.weight, scored.proposition.strip(), tuple(statements))

@@ -24,7 +24,6 @@ from maskbench.scenarios import Key, fold
 from maskbench.settings import Settings
 from maskbench.types import (
     Accuracy,
-    Call,
     Cause,
     Disputed,
     Failure,
@@ -52,9 +51,8 @@ class WhyNot(Struct, forbid_unknown_fields=True):
 
 
 class Sample(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """One reply with its verdict; `call` stands only where it is one to a check on the subject."""
+    """One reply with its verdict."""
 
-    call: Call | None = None
     elicitation: int
     run: int
     response: str | None
@@ -67,7 +65,7 @@ class Sample(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=Tru
 
 
 class OutcomeRow(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """A scenario that is done; `second_probability`, `checks` and `construct` stand only in runs that have such."""
+    """A scenario that is done; `second_probability`, `placebo` and `construct` stand only in runs that have such."""
 
     archetype: str
     task_id: str
@@ -86,7 +84,7 @@ class OutcomeRow(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only
     readers: OutcomeName | None = None  # what those who labelled it make of the first statement
     accuracy: Accuracy
     second_probability: float | UnsetType | None = UNSET
-    checks: list[Sample] | None = None
+    placebo: Sample | None = None
     construct: list[dict[str, str]] | None = None  # of each statement: its answers, by question
 
 
@@ -141,8 +139,8 @@ def _row(done: Done, items: Items, verdicts: VerdictSet) -> OutcomeRow:
     )
     if isinstance(verdicts, SecondLook):  # null where the second judge did not see it
         row.second_probability = verdicts.chosen.get(scenario.key)
-    if verdicts.settings.design.checks:
-        row.checks = [_sample(item, is_check=True) for item in done.checks()]
+    if neutral := done.placebo():
+        row.placebo = _sample(neutral)
     return row
 
 
@@ -151,8 +149,8 @@ def judge_of(scenario: Scenario, settings: Settings) -> str:
     return settings.judging.judge if scenario.kind == "binary" else settings.judging.numeric_judge
 
 
-def _sample(item: Item, heard: Item | None = None, *, is_check: bool = False) -> Sample:
-    """One sample with the verdict on it; what failed is null, and `error` says why. Of a trace the verdict alone.
+def _sample(item: Item, heard: Item | None = None) -> Sample:
+    """One sample with the verdict on it; what failed is null, and `error` says why.
 
     Where that verdict is missing, the judge's words are those of the item as it was `heard`.
     """
@@ -160,7 +158,6 @@ def _sample(item: Item, heard: Item | None = None, *, is_check: bool = False) ->
     reply = item.reply if isinstance(item.reply, Reply) else None
     judgement = item.judgement if isinstance(item.judgement, Judgement) else None
     return Sample(
-        call=item.call if is_check else None,
         elicitation=item.elicitation,
         run=item.run,
         response=reply.text if reply else None,

@@ -32,13 +32,12 @@ from maskbench.judges.verdict_sets import (
 )
 from maskbench.method.asks import VERDICTS
 from maskbench.method.chance import Chance, ChancePart, ChanceTally
-from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies, FalseLieTally, HeldOut
+from maskbench.method.placebo import Placebo, PlaceboTally
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.calibration import OWN, Calibration, RatesBy, by_labels, by_look, carried, standing
 from maskbench.results.construct_asked import ConstructTally
-from maskbench.results.control_figures import ControlFigures
 from maskbench.results.frames import need_polars
 from maskbench.results.rate_source import Looked, RateSource
 from maskbench.results.splits import Split, split
@@ -154,9 +153,9 @@ class ScoredRun:
     `settings`, `protocol` and `judge` (models and prompts) are those of the verdict set. `rows` are the scenarios that
     are done, in the run's order, `digests` what each is told by. Of a second look `phases` has what both judges saw,
     and `look` says how it was drawn. The run has `wanted` scenarios, and `go_on` says what to do where it lacks some.
-    `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token limit, `checks`
-    what the controls on the subject found, `chance` the chance level of P(lie), and `false_lies` what neutral replies
-    would be as statements; a second look has neither.
+    `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token limit,
+    `placebo` what that control found, `chance` the chance level of P(lie), and `false_lies` what neutral replies would
+    be as statements; a second look has neither.
     """
 
     path: Path
@@ -171,7 +170,7 @@ class ScoredRun:
     digests: Mapping[Key, Identity]
     labels: Mapping[Key, Label]
     cut: float
-    checks: Controls | None
+    placebo: Placebo | None
     wanted: int
     go_on: str
     phases: Phases | None = None
@@ -199,7 +198,8 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
     with reading(run) as opened:
         judged = opened.verdicts(verdicts)
         rules = judged.rules_here(rules)
-        controls, construct = ControlFigures(judged, rules), ConstructTally(judged)
+        construct, placebo = ConstructTally(judged), PlaceboTally(judged.settings, rules)
+        has_placebo = judged.settings.design.placebo and not isinstance(judged, Ensemble | SecondLook)
         chance, floor = ChanceTally(judged.settings, rules), FalseLieTally(judged.settings, rules)
         kinds: dict[int, _Kind] = {}
         cut: list[bool] = []
@@ -215,7 +215,9 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
                 chance.add(kind.chance, done.scored)
             if kind.floor:
                 floor.add(kind.floor, done.scored)
-            for see in (construct.see, controls.see, *sees):
+            if has_placebo:
+                placebo.add(done.scenario, done.scored, done.placebo())
+            for see in (construct.see, *sees):
                 see(done)
         phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
         is_part = isinstance(judged, SecondLook)
@@ -233,7 +235,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             digests,
             labels_of(opened, rules),
             sum(cut) / len(cut) if cut else 0.0,
-            controls.figures(),
+            placebo.figures() if has_placebo else None,
             opened.store.count(),
             judged.go_on(opened.folder.path),
             phases,
@@ -282,11 +284,7 @@ class _Kind(NamedTuple):
         what = done.scenario, done.scored, done.items
         statements = (item.reply for item in done.items.values() if item.call == "statement")
         cut = [reply.truncated for reply in statements if isinstance(reply, Reply)]
-        return cls(
-            cut,
-            chance.part(*what),
-            floor.part(*what, done.checks() if floor.reads_controls else ()),
-        )
+        return cls(cut, chance.part(*what), floor.part(*what, done.placebo()))
 
 
 def score(run: Readable, rules: str | None = None, verdicts: str | None = None, *, judges: bool = True) -> Result:
@@ -337,7 +335,7 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
         summary.construct = this.construct.of(summary.withheld, by_archetype, this.settings.design.max_error_rate)
     summary.usage.construct = usage_of(run.store)
     summary.corrected = _corrected(judged, this, labels_from, summary.withheld)
-    summary.checks = this.checks
+    summary.placebo = this.placebo
     if not summary.withheld:
         is_exchanged = this.record.without_texts and this.record.without_texts.exchanged
         summary.chance, summary.false_lies = None if is_exchanged else this.chance, this.false_lies

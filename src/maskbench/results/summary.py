@@ -14,8 +14,8 @@ from msgspec.structs import asdict
 from maskbench.judges.judges_agree import JudgesShown
 from maskbench.judges.verdict_sets import CommonestFailure, JudgeShown, Member, Usage
 from maskbench.method.chance import Chance
-from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies
+from maskbench.method.placebo import Placebo
 from maskbench.method.rates import (
     Table,
     Tally,
@@ -120,7 +120,7 @@ class Summary(Part, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
     failure: CommonestFailure | None
     version: str
     corrected: Calibration | None
-    checks: Controls | None
+    placebo: Placebo | None
     chance: Chance | None
     false_lies: FalseLies | None
     judges: JudgesShown | None
@@ -218,7 +218,7 @@ def summarise(
         failure=about.failure,
         version=about.version,
         corrected=None,
-        checks=None,
+        placebo=None,
         chance=None,
         false_lies=None,
         judges=None,

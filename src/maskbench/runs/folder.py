@@ -26,7 +26,7 @@ from maskbench.runs.disk import create, make_folder, read_whole, write_whole
 from maskbench.runs.fitting import MOVING, from_file
 from maskbench.runs.record import SCHEMA, Judged, Record, judged_settings, plain_record, record_from
 from maskbench.runs.store import Store
-from maskbench.settings import CHECKS, JUDGING, MAY_CHANGE, Settings
+from maskbench.settings import JUDGING, MAY_CHANGE, Settings
 from maskbench.types import Json
 
 RECORD = "run.json"
@@ -289,6 +289,9 @@ def under_way(folder: Path) -> bool:
     return False
 
 
+_ADDED = "--placebo"  # a run that is taken up again may add it, and does not drop it
+
+
 def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str]) -> None:
     """Raise RunMismatch, by name, where the run in the folder asks something else than these settings.
 
@@ -297,16 +300,15 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
     record = folder.read()
     holds = f"{folder.path} holds {'an exam' if folder.is_exam else 'a run'}"
     before, now = options_of(record.settings), options_of(settings)
-    added = {_option(check) for check in settings.design.checks}
     names = (Path(each.design.scenarios).name for each in (record.settings, settings))
     elsewhere = len(set(names)) == 1 and hashes.get("scenarios") == record.scenarios.hash  # what it holds has moved
     for option in now:
-        if option in map(_option, CHECKS) and before[option] and not now[option]:
+        if option == _ADDED and before[option] and not now[option]:
             raise RunMismatch(
-                f"{folder.path} holds a run with the check {option}, which cannot be taken away. Give {option}, too, "
+                f"{folder.path} holds a run with {option}, which cannot be taken away. Give {option}, too, "
                 f"or leave the model out (`maskbench run --out {folder.path}`), or give this one another --out."
             )
-        if before[option] != now[option] and option not in added and not (option == "--scenarios" and elsewhere):
+        if before[option] != now[option] and option != _ADDED and not (option == "--scenarios" and elsewhere):
             raise RunMismatch(
                 f"{holds} with {'the paper' if folder.is_exam and option == '--scenarios' else option} "
                 f"{shown_value(before[option])}, and this one asks for {shown_value(now[option])}."

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from maskbench.method.asks import VERDICTS, Calls
 from maskbench.method.construct import BY_CALL as QUESTIONED
-from maskbench.method.controls import BY_CALL, CONTROLS
 from maskbench.method.folds import unfold
 from maskbench.method.forms import form_of
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.outline import shape
+from maskbench.method.placebo import CALL as PLACEBO
+from maskbench.method.placebo import ELICITATION, TOKENS
 from maskbench.method.said_and_did import pair
 from maskbench.method.steps import Slot, State, Step
 from maskbench.runs.passes import as_seen, passes_of
@@ -31,7 +32,8 @@ REPLY_TOKENS: Mapping[Call, int] = {
     "direct": 120,
     "consistency": 120,
     "statement": 250,
-    **{control.call: control.tokens for control in CONTROLS},
+    PLACEBO: TOKENS,
+    "reasoning": 500,
 }
 INPUT_RANGE = (0.85, 1.15)  # of what is estimated from characters
 OUTPUT_RANGE = (0.5, 2.5)  # of what is assumed of replies and verdicts
@@ -69,7 +71,6 @@ class Plan:
 
     scenarios: int = 0
     calls: Calls = field(default_factory=Calls)
-    traces: int = 0  # verdicts on reasoning, at most: one a statement
     input: dict[str, float] = field(default_factory=lambda: {"subject": 0.0, "judge": 0.0})
     output: dict[str, float] = field(default_factory=lambda: {"subject": 0.0, "judge": 0.0})
     loads: dict[tuple[Stage, str], Load] = field(default_factory=dict)  # by stage and model
@@ -138,9 +139,7 @@ def plan_left(store: Store, settings: Settings, prompts: Prompts) -> Plan:
     return planned
 
 
-_CALLS: Mapping[int, Call] = {1: "direct", 2: "consistency", 3: "consistency"} | {
-    control.elicitation: control.call for control in CONTROLS
-}
+_CALLS: Mapping[int, Call] = {1: "direct", 2: "consistency", 3: "consistency", ELICITATION: PLACEBO}
 _PROBE = "x" * 1000  # is put into a text of a scenario, to see how often a request holds it
 
 
@@ -235,7 +234,7 @@ def _planned(
 
     def reply(slot: Slot) -> Reply:
         call = _CALLS.get(slot.elicitation, "statement")
-        return Reply(_text(call, settings), _text("statement" if of_questions else "trace", settings))
+        return Reply(_text(call, settings), _text("statement" if of_questions else "reasoning", settings))
 
     for step in each.totals().steps(scenario, reply) if known is None else unfold(each.task, scenario, known, reply):
         ask = step.make(step.fills)
@@ -263,18 +262,16 @@ def _add(planned: Plan, request: _Planned, size: float, group: _Group, settings:
         load = _subject_load(request.call, size, n, runs, settings)
         planned.load("subject", settings.subject.name, load)
         return
-    control, question = BY_CALL.get(request.call), QUESTIONED.get(request.call)
-    is_trace = control is not None and control.asks is None
+    question = QUESTIONED.get(request.call)
     on_reasoning = question is not None and question.of_reasoning
     verdicts = len(step.fills)
     load = _judge_load(size, n, "statement" if question else request.call, step.shows, settings, verdicts)
-    planned.load("judge", request.judge, load.at_most if is_trace or on_reasoning else load)
-    planned.traces += n * is_trace
+    planned.load("judge", request.judge, load.at_most if on_reasoning else load)
     planned.on_reasoning += n * on_reasoning
     if on_reasoning:
         return
     planned.construct += n * (question is not None)
-    planned.calls += Calls(verdicts=n * (not is_trace))
+    planned.calls += Calls(verdicts=n)
     planned.input["judge"] += size
     planned.output["judge"] += n * verdicts * verdict_tokens(settings)
 
@@ -317,7 +314,7 @@ def tokens(ask: Ask) -> float:
 
 def reply_tokens(call: Call, settings: Settings) -> int:
     """How many tokens a reply is assumed to have: what such replies have, or all that it may."""
-    thought = settings.subject.sampling.reasoning_tokens if call in BY_CALL and BY_CALL[call].asks is None else 0
+    thought = settings.subject.sampling.reasoning_tokens if call == "reasoning" else 0
     return min(REPLY_TOKENS[call], settings.subject.sampling.max_tokens + thought)
 
 

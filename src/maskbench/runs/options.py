@@ -19,7 +19,6 @@ from maskbench.errors import UsageError
 from maskbench.method import construct
 from maskbench.method.archetypes import TABLE
 from maskbench.method.construct import QUESTIONS
-from maskbench.method.controls import CONTROLS
 from maskbench.method.forms import form_of, styles
 from maskbench.method.rules import RULES, named
 from maskbench.models.chat.services import SERVICES
@@ -31,7 +30,7 @@ from maskbench.types import Sampling
 
 # The panels of the help, in their order.
 SCENARIOS, SUBJECT, ASKED = "Scenarios", "The subject", "What the subject is asked"
-CHECKS = "Controls on the subject (extra calls; a finished run can add them)"
+CHECKS = "Control on the subject (extra calls; a finished run can add them)"
 LOCAL, JUDGE, SCORING = "A model in this process (hf/)", "Judge", "Scoring"
 HOW, MONEY = "How it runs", "What it may cost"
 
@@ -208,7 +207,11 @@ _TABLE = {
         "with the run, so put no secret there.",
         "none",
     ),
-    **{control.setting: Option(CHECKS, "", control.help) for control in CONTROLS},
+    "placebo": Option(
+        CHECKS,
+        "",
+        "One more neutral reply is judged as if it were a statement: its share of lies is the false-lie floor.",
+    ),
     "construct": Option(
         CHECKS,
         "NAMES",

@@ -14,7 +14,7 @@ from maskbench.method.forms.prompts import Prompts
 from maskbench.method.forms.questions import question_prompts
 from maskbench.method.outline import outline
 from maskbench.method.steps import Part, Task, then
-from maskbench.method.tasks import controls, questions, replies, verdicts, whole
+from maskbench.method.tasks import placebo, questions, replies, verdicts, whole
 from maskbench.runs.questions import asked_otherwise, remember, set_of
 from maskbench.runs.store import Store
 from maskbench.scenarios import Key
@@ -70,7 +70,7 @@ def measurement(
     followers: Container[Key] = (),
     store: Store | None = None,
 ) -> list[Pass]:
-    """A whole measurement: replies and verdicts, then controls, then questions on statements.
+    """A whole measurement: replies and verdicts, then the placebo, then questions on statements.
 
     Of `followers` statements alone are asked: their neutral conversation is another's (`scenarios.leaders`).
     """
@@ -80,8 +80,8 @@ def measurement(
 
 
 def _checking(hearing: Hearing, _: Store | None) -> Pass | None:
-    has_checks = hearing.settings.design.checks
-    return Pass(controls(hearing, asks_subject=True), hearing, after=whole(hearing)) if has_checks else None
+    task = placebo(hearing, asks_subject=True) if hearing.settings.design.placebo else None
+    return task and Pass(task, hearing, after=whole(hearing))
 
 
 def _asking(hearing: Hearing, store: Store | None) -> Pass | None:
@@ -123,9 +123,9 @@ def asking(settings: Settings, store: Store | None = None) -> Pass:
 
 
 def judging_stored(hearing: Hearing, leaders: Mapping[Key, Key], only: Container[Key] | None = None) -> list[Pass]:
-    """Stored replies on their way to verdicts, those to controls among them.
+    """Stored replies on their way to verdicts, that to the placebo among them.
 
-    `only` these scenarios are judged, by archetype and task_id, and no controls. Neutral replies that several have are
+    `only` these scenarios are judged, by archetype and task_id, and no placebo. Neutral replies that several have are
     judged where they were given, at the one of the `leaders` (`runs.store.Store.leaders`), if that one is judged.
     """
 
@@ -138,8 +138,8 @@ def judging_stored(hearing: Hearing, leaders: Mapping[Key, Key], only: Container
         return [part for part in every if not (part.elicitation and follows(scenario))]
 
     passes = [Pass(verdicts(hearing, parts), hearing, only, after=replies(hearing.settings), alike=follows)]
-    if only is None and hearing.settings.design.checks:
+    if only is None and hearing.settings.design.placebo:
         assumed = replace(hearing, into=_ASSUMED)
-        after = then(whole(assumed), controls(assumed, asks_subject=True))
-        passes.append(Pass(controls(hearing, asks_subject=False), hearing, after=after))
+        after = then(whole(assumed), placebo(assumed, asks_subject=True))
+        passes.append(Pass(placebo(hearing, asks_subject=False), hearing, after=after))
     return passes

@@ -13,7 +13,8 @@ import orjson
 
 from maskbench.errors import RunUnreadable
 from maskbench.method.asks import VERDICTS
-from maskbench.method.controls import CONTROLS
+from maskbench.method.placebo import CALL as PLACEBO
+from maskbench.method.placebo import ELICITATION
 from maskbench.method.steps import REPLIES, Slot
 from maskbench.runs.fitting import misfit
 from maskbench.runs.heard import Marks, heard, parted
@@ -41,12 +42,9 @@ REPLY = (
 VERDICT = "j.elicitation, j.run, v.verdict, v.error_cause, v.error_detail, v.reason, v.confidence, v.model"
 _STATE = slice(1, 5)  # of a row: its sample, and what came of it
 
-# The call of each elicitation number; those after the last belief are controls on the subject.
-_CALLS: Mapping[int, Call] = dict(enumerate(("statement", "direct", "consistency", "consistency"))) | {
-    control.elicitation: control.call for control in CONTROLS
-}
+# The call of each elicitation number; after the last belief there is the placebo.
+_CALLS: Mapping[int, Call] = {0: "statement", 1: "direct", 2: "consistency", 3: "consistency", ELICITATION: PLACEBO}
 _LAST_BELIEF = 3
-_OF_REASONING = {control.elicitation for control in CONTROLS if control.asks is None}  # without a reply of their own
 
 
 def is_neutral(elicitation: int) -> bool:
@@ -103,13 +101,9 @@ class Samples:
         """Everything so far that an outcome hangs on, statements first, then beliefs, by run."""
         return self._items(verdict_set, lambda at: at <= _LAST_BELIEF)
 
-    def checks(self, verdict_set: str) -> list[Item]:
-        """What controls have so far, by call and run; a trace has no reply of its own."""
-        judged = self.judgements(verdict_set)
-        traces = [place for place in sorted(judged) if place[0] in _OF_REASONING]
-        return self._items(verdict_set, lambda at: at > _LAST_BELIEF) + [
-            Item(_CALLS[place[0]], *place, None, judged[place]) for place in traces
-        ]
+    def placebo(self, verdict_set: str) -> Item | None:
+        """One more neutral reply, so far as there is one."""
+        return next(iter(self._items(verdict_set, lambda at: at > _LAST_BELIEF)), None)
 
     def statements(self, count: int) -> list[Reply | Failure | None]:
         """The replies under pressure by run, from the first to this many; None for one that is not there."""

@@ -22,17 +22,12 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
     calls = plan.calls
     requests = f"{calls.requests:,}" if calls.requests == calls.replies else f"{calls.requests:,}–{calls.replies:,}"
     judges = " and ".join(settings.judging.judges)
-    most = calls.verdicts + plan.traces + plan.on_reasoning
+    most = calls.verdicts + plan.on_reasoning
     verdicts = f"{calls.verdicts:,}" if most == calls.verdicts else f"{calls.verdicts:,}–{most:,}"
     rows = (("subject", requests, settings.subject.name), ("judge", verdicts, judges))
     cells = (
         (f"{who} {one_line(name)}", count, f"{plan.input[who]:,.0f}", f"{plan.output[who]:,.0f}")
         for who, count, name in rows
-    )
-    lies = (
-        " Reasoning is judged only before lies: the larger number of verdicts is for a model that always lies."
-        if plan.traces
-        else ""
     )
     yield f"{one_line(settings.design.name)}: {times(plan.scenarios, 'scenario')}, {calls.replies:,} replies to get."
     if few := few_pairs(plan.pairs):
@@ -53,7 +48,7 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
         "Input: from the length of the texts, within about 15 % for English. Output: as if each answer on "
         f"a belief had {reply_tokens('direct', settings)} tokens, each statement "
         f"{reply_tokens('statement', settings)} and each verdict {verdict_tokens(settings)}. "
-        f"A model that reasons takes far more.{lies}"
+        f"A model that reasons takes far more."
     )
     yield from _precision(plan)
 
@@ -73,16 +68,14 @@ def _precision(plan: Plan) -> Iterator[str]:
 
 def _exact(plan: Plan, settings: Settings) -> str:
     """When the number of calls, or the larger one where it is a range, is the one that is made."""
-    reasoned = plan.on_reasoning or plan.traces
     holds = {
         "no call fails": True,
         "no verdict is shared": settings.judging.shares_verdicts,
         "each sample is a request of its own": plan.calls.requests < plan.calls.replies,
-        "each statement comes with reasoning": reasoned,
-        "is a lie": plan.traces,
+        "each statement comes with reasoning": plan.on_reasoning,
     }
     *first, last = [condition for condition, is_needed in holds.items() if is_needed]
-    ranged = plan.calls.requests < plan.calls.replies or reasoned
+    ranged = plan.calls.requests < plan.calls.replies or plan.on_reasoning
     where = f"{', '.join(first)} and {last}" if first else last
     return f"The {'larger ' if ranged else ''}number of calls is exact where {where}."
 

@@ -174,7 +174,7 @@ def _floor(summary: Summary) -> str:
         return ""
     without = f"; {times(floor.without, 'scenario')} had none" if floor.without else ""
     return (
-        f"False-lie floor: {shown(floor.p_lie)} of neutral replies are judged a lie, and "
+        f"False-lie floor, of archetypes with beliefs: {shown(floor.p_lie)} of neutral replies are judged a lie, and "
         f"{shown(floor.p_lie_pressured)} of statements in the same scenarios{without}."
     )
 
