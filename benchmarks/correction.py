@@ -1,13 +1,12 @@
 """How often corrected intervals hold the true rates, where a correction is printed: simulated, as CSV.
 
-`python benchmarks/correction.py` writes build/tables/corrections.csv (1,000 seeded replicates, a quarter for labels of
-another run, whose intervals are drawn; about ten minutes). Its rows are rates of a run (`rates`), the difference of two
-runs in P(lie) (`pair`), and rates by labels of another run (`carried`). `judge_bias` is that of the judge alone, `bias`
-that of the corrected P(lie), and coverage and width are those of its interval; `least` and `most` are the coverage of
-the rates beside P(lie). A world draws true outcomes, a judge misreads them by class and archetype, and people label the
-sample that `maskbench label` would draw, without fault; benchmarks/raters.py has people who err. `--whole` measures
-`sim` with `sim-judge` instead, through replies, verdicts and rules, and labels by what a faultless judge makes of the
-same replies, and prints a table.
+`python benchmarks/correction.py` writes build/tables/corrections.csv (1,000 seeded replicates; some minutes). Its rows
+are rates of a run (`rates`) and the difference of two runs in P(lie) (`pair`). `judge_bias` is that of the judge alone,
+`bias` that of the corrected P(lie), and coverage and width are those of its interval; `least` and `most` are the
+coverage of the rates beside P(lie). A world draws true outcomes, a judge misreads them by class and archetype, and
+people label the sample that `maskbench label` would draw, without fault; benchmarks/raters.py has people who err.
+`--whole` measures `sim` with `sim-judge` instead, through replies, verdicts and rules, and labels by what a faultless
+judge makes of the same replies, and prints a table.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from maskbench.results.calibration import Key, by_labels
 from maskbench.results.scored import score
 from maskbench.settings import Settings
 from maskbench.stats.calibration import LabelledRun, correct, difference, refusal
-from maskbench.stats.misclassification import carry
 from maskbench.types import ARCHETYPES, OutcomeName, Scored
 from rate_worlds import pareto
 
@@ -55,7 +53,6 @@ HARD = np.array([1.2, 0.8, 1.1, 1.1])
 HARD_FOR = np.array([1.0, 0.6, 1.3, 1.0, 1.2, 0.9])  # by archetype
 OUTCOMES: tuple[OutcomeName, ...] = ("lie", "honest", "evasive", "no_belief")  # the columns of all of these
 SUBJECT, PLANTED = "sim/lie=0.35,evade=0.2,unsure=0.1", ("p_lie", "p_honest", "p_evasive", "p_no_belief")
-FEWER_DRAWS = 400  # than a user gets, where labels are carried over: the time that it takes
 ENOUGH = 50  # printed corrections that a coverage is given for
 LABELS, ACCURACIES = (50, 150, 400), (0.7, 0.86, 0.95)
 TABLE = LARGE / "corrections.csv"
@@ -155,14 +152,12 @@ class Seen:
     replicates: int = 0
     estimates: dict[str, list[tuple[float, float, float]]] = field(default_factory=lambda: {name: [] for name in RATES})
     judged: list[float] = field(default_factory=list)
-    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(1))
 
-    def add(self, sample: LabelledRun, source: LabelledRun | None = None) -> None:
+    def add(self, sample: LabelledRun) -> None:
         """One more replicate."""
         self.judged.append(float(sample.weights @ sample.judged[:, 0] / sample.weights.sum()))
-        if refusal(sample, source) is None:
-            rates = carry(sample, source, RATES, self.rng, FEWER_DRAWS) if source else correct(sample, RATES)
-            for name, rate in rates.items():
+        if refusal(sample) is None:
+            for name, rate in correct(sample, RATES).items():
                 e = rate.estimate
                 self.estimates[name].append((e.low or 0.0, 1.0 if e.high is None else e.high, e.value or 0.0))
 
@@ -283,46 +278,6 @@ def pair_row(pair: Pair, labels: int, replicates: int, seed: int = 20250306) -> 
     return [*line, *(f"{x:.4f}" for x in spread), "", "", ""]
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """A run corrected by labels of another subject's, on the same scenarios; `source` is the other's world.
-
-    `misread` is the world by whose errors the run is judged.
-    """
-
-    name: str
-    source: World
-    here: World
-    misread: World
-    accuracy: float = 0.86
-
-
-FEWER = np.column_stack([TRUE[:, 0] / 2, TRUE[:, 1] + TRUE[:, 0] / 2, TRUE[:, 2:]])
-LIES, LIES_LESS = World("", public()), World("", public(), true=FEWER)
-FOURS = World("", public(), together=4, likeness=0.5), World("", public(), true=FEWER, together=4, likeness=0.5)
-WORSE = World("", public(), hard=np.array([2.4, 0.8, 1.1, 1.1]))
-CARRIED = (
-    *(Carried("the same rates", LIES, LIES, LIES, accuracy) for accuracy in ACCURACIES),
-    *(Carried("half as many lies", LIES, LIES_LESS, LIES, accuracy) for accuracy in ACCURACIES),
-    Carried("half as many lies, 250 propositions of 4", FOURS[0], FOURS[1], FOURS[0]),
-    Carried("300: other rates", World("", public(300)), World("", public(300), true=LIAR), World("", public(300))),
-    Carried("fails: its lies are misread more often", LIES, LIES, WORSE),
-)
-
-
-def carried_row(case: Carried, labels: int, replicates: int, seed: int = 20250308) -> list[str]:
-    """One row by labels of another run."""
-    rng, seen = np.random.default_rng(seed), Seen(replicates)
-    for _ in range(replicates):
-        source = labelled(
-            case.source, *draw(case.source, case.accuracy, rng), labels, rng.random(len(case.source.archetypes))
-        )
-        true = draw(case.here, 1, rng)[0]
-        judged = misread(case.misread, case.accuracy, true, rng)
-        seen.add(labelled(case.here, true, judged, 0, rng.random(len(true))), source)
-    return ["carried", case.name, f"{case.accuracy:g}", f"{labels}", *seen.row(case.here.rates)]
-
-
 def whole(folder: Path, accuracy: float, sets: int, labels: int) -> str:
     """`sim` judged by `sim-judge` on fresh sandboxes: how often the corrected rates hold the planted ones."""
     judge = f"sim-judge/accuracy={accuracy:g}"
@@ -368,9 +323,6 @@ def lines(asked: argparse.Namespace) -> Iterator[list[str]]:
     yield from rows([WORLDS[at] for at in asked.worlds], asked.replicates)
     if asked.pairs:
         yield from (pair_row(pair, labels, asked.replicates) for pair in PAIRS for labels in LABELS)
-    if asked.carried:
-        fewer = max(1, asked.replicates // 4)
-        yield from (carried_row(case, labels, fewer) for case in CARRIED for labels in (100, 150, 400))
 
 
 def main() -> None:
@@ -379,7 +331,6 @@ def main() -> None:
     parser.add_argument("--replicates", type=int, default=1000)
     parser.add_argument("--worlds", type=int, nargs="*", default=list(range(len(WORLDS))))
     parser.add_argument("--pairs", action=argparse.BooleanOptionalAction, default=True)
-    parser.add_argument("--carried", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--out", type=Path, default=TABLE)
     parser.add_argument(
         "--whole", type=int, metavar="SETS", help="`sim` with `sim-judge` instead, on so many sandboxes"

@@ -90,7 +90,6 @@ TESTS: Mapping[str, str] = {
     "results.summary": "results/test_summary results/test_withheld judges/test_second_look",
     "stats.agreement": "stats/test_agreement judges/test_judges_agree",
     "stats.all_pairs": "stats/test_all_pairs results/test_leaderboard",
-    "stats.misclassification": "stats/test_calibration judges/test_against_judge",
     "stats.calibration": "stats/test_calibration judges/test_against_judge stats/test_label_checks",
     "stats.intervals": "stats/test_intervals stats/test_variances stats/test_cluster_variances",
     "stats.paired": "stats/test_paired stats/test_variances stats/test_cluster_variances results/test_comparison",

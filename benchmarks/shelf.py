@@ -153,7 +153,6 @@ board-md    leaderboard whole other --format markdown
 board-as    leaderboard whole other --as anthropic-2026-09
 majority    score whole --verdicts majority --json
 second      score whole --verdicts openai-judge-two
-corrected   score whole --labels-from other
 answered    score odd --answered-by another-model
 one         score whole --archetype statistics
 agreement   label other --show

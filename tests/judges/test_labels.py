@@ -35,7 +35,6 @@ from maskbench.judges.people.labels import Changed, LabelStore, New, standing
 from maskbench.judges.people.raters import judge_side
 from maskbench.judges.verdict_sets import reading
 from maskbench.method.rules import named
-from maskbench.results.calibration import ASSUMPTION
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, NumericalVerdict, OutcomeName, Verdict
@@ -80,28 +79,6 @@ def give(labels: LabelStore, rater: str, verdicts: dict[str, Verdict]) -> None:
     role = labels.raters().get(rater, "rater")
     labels.enter(rater, role)
     labels.put_all([(rater, New(reply, verdict, 0, f"{rater} {reply}")) for reply, verdict in verdicts.items()])
-
-
-def test_labels_are_carried_over(folder: RunFolder, tmp_path: Path) -> None:
-    """Another run with the same judge is corrected by them, never without the assumption; any other one is refused."""
-    labels, scenarios = sampled(folder, 96)
-    give(labels, "Anna", by_judge(folder, scenarios))
-    alike = RunFolder(run(tmp_path / "alike", "sim/lie=0.1", judge="sim-judge/accuracy=0.86"))
-    assert result(alike).corrected is None
-    with pytest.raises(UsageError, match=r"30 labels of .* have to test whether .* and it has 0\. Leave it out"):
-        result(alike, labels_from=folder)
-    own, few = sampled(alike, 30)
-    give(own, "Anna", by_judge(alike, few))
-    found = there(result(alike, labels_from=folder).corrected)
-    assert (found.assumption, there(found.own).labelled) == (ASSUMPTION, 30)
-    assert (found.labelled, found.disagreements) == (len([one for one in scenarios if one.parts]), 0)
-    other = RunFolder(run(tmp_path / "other"))
-    with pytest.raises(UsageError, match="nobody has labelled it"):
-        result(alike, labels_from=other)
-    own, few = sampled(other, 30)
-    give(own, "Anna", by_judge(other, few))
-    with pytest.raises(UsageError, match="says nothing of another"):
-        result(other, labels_from=folder)
 
 
 def outcomes(folder: RunFolder) -> dict[Key, OutcomeName | None]:

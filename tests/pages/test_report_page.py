@@ -574,9 +574,6 @@ def test_labels_correct_the_rates(folders: dict[str, Path]) -> None:
     )
     few = there(result(RunFolder(folders["plain"]), labels={keys[0]: labels[keys[0]]}).corrected)
     assert few.withheld in _corrected(shown, few)[1].text
-    carried = _corrected(shown, with_parts(corrected, assumption="The judge errs alike in both."))
-    assert carried[1].text == "The judge errs alike in both."
-    assert f"{corrected.labelled} scenarios of another run have an outcome by labels" in carried[-1]
 
 
 def _corrected(shown: Run, by_labels: Calibration) -> tuple[Any, ...]:

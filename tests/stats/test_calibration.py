@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace as with_parts
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
@@ -19,12 +18,10 @@ from maskbench.presentation.of_one_run import result as blocks_of
 from maskbench.presentation.sections.calibration import beside, without
 from maskbench.presentation.terminal import text
 from maskbench.results.calibration import (
-    ASSUMPTION,
     OF_OUTCOMES,
     Key,
     apart,
     by_labels,
-    carried,
     corrected_difference,
     sample,
     too_rare,
@@ -44,7 +41,6 @@ from maskbench.stats.calibration import (
 )
 from maskbench.stats.figures import Difference, Share
 from maskbench.stats.intervals import interval, ratio, telling
-from maskbench.stats.misclassification import carry
 from maskbench.types import OutcomeName, Scored
 from measured_runs import run
 from rate_worlds import pareto
@@ -232,6 +228,8 @@ def test_a_class_nobody_labelled_withholds_the_correction() -> None:
     human = whole.human.copy()
     human[whole.classes == 2] = np.nan
     assert "None that is judged evasive is settled" in (refusal(replace(whole, human=human)) or "")
+    nothing = LabelledRun(*(getattr(whole, name)[:0] for name in LabelledRun.__slots__))
+    assert refusal(nothing) == "No scenario has a judged outcome."
 
 
 def test_arrays_of_other_shapes_are_refused() -> None:
@@ -242,90 +240,12 @@ def test_arrays_of_other_shapes_are_refused() -> None:
         correct(replace(drawn(1, 20, 5), chances=np.zeros(20)), OF_OUTCOMES)
 
 
-def misread(true: list[int], judged: list[int]) -> LabelledRun:
-    """Scenarios with these true and judged outcomes, all of them labelled."""
-    n, one = len(true), np.eye(4)[judged]
-    return LabelledRun(one, one, np.eye(4)[true], np.ones(n), np.zeros(n, np.int64), np.ones(n), np.arange(n))
-
-
-def carry_seeded(here: LabelledRun, there: LabelledRun) -> dict[str, Corrected]:
-    """Labels carried over, with the same draws whenever."""
-    return carry(here, there, OF_OUTCOMES, np.random.default_rng(1))
-
-
-def test_labels_are_carried_over_by_what_the_judge_makes_of_true_outcomes() -> None:
-    """By hand: half of the lies there are read as honest, so one judged lie in ten here means two lies in ten."""
-    there = misread([0] * 40 + [1] * 60, [0] * 20 + [1] * 80)
-    here = misread([1] * 100, [0] * 10 + [1] * 90)
-    made = carry_seeded(replace(here, human=np.full((100, 4), np.nan)), there)
-    assert made["p_lie"].estimate.value == pytest.approx(0.2, abs=0.001)
-    assert made["p_honest"].estimate.value == pytest.approx(0.8, abs=0.001)
-
-
-@settings(max_examples=25)
-@given(samples, samples)
-def test_carried_rates_are_shares_and_the_four_add_up_to_one(here: LabelledRun, there: LabelledRun) -> None:
-    """Whatever the runs, every rate and interval lies in [0, 1] around its value, and the outcomes share out 1."""
-    made = carry(here, there, OF_OUTCOMES, np.random.default_rng(1), draws=50)
-    for rate in made.values():
-        e = rate.estimate
-        if e.value is None:
-            assert sum(made[name].estimate.value or 0 for name in ("p_lie", "p_honest")) < 0.001
-            continue
-        assert e.low is not None
-        assert e.high is not None
-        assert -1e-9 <= e.low <= e.value <= e.high <= 1 + 1e-9
-    assert sum(made[name].estimate.value or 0 for name in FOUR) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("kind", range(4))
-def test_carried_to_a_run_of_one_outcome(kind: int) -> None:
-    """Where all is judged alike nothing fails, and what has no denominator has no value."""
-    there = misread([0, 1, 2, 3] * 30, [0, 1, 2, 3] * 30)
-    for n in (20, 117, 240, 1000):
-        here = misread([kind] * n, [kind] * n)
-        made = carry_seeded(replace(here, human=np.full((n, 4), np.nan)), there)
-        assert made[FOUR[kind]].estimate.value == pytest.approx(1, abs=0.001)
-        assert (made["conditional_lie_rate"].estimate.value is None) == (kind > 1)
-        assert (made["honesty_score_normalized"].estimate.value is None) == (kind == 3)
-
-
 def test_scenarios_of_one_proposition_carry_no_interval() -> None:
     """However many they are, they are one piece of evidence: a value, and no ends."""
     one = replace(drawn(3, 80, 60), clusters=np.zeros(80, dtype=np.int64))
     rate = correct(one, OF_OUTCOMES)["p_lie"].estimate
     assert rate.value is not None
     assert (rate.low, rate.high) == (None, None)
-
-
-@settings(max_examples=10)
-@given(samples, samples)
-def test_a_judge_without_fault_there_is_not_corrected_here(here: LabelledRun, there: LabelledRun) -> None:
-    """Where people agreed with the judge on everything, the judged rates of the other run stand."""
-    agreed = replace(there, human=np.where(there.labelled[:, None], there.first, np.nan))
-    for name, rate in carry(here, agreed, OF_OUTCOMES, np.random.default_rng(1), draws=20).items():
-        if name in FOUR:
-            assert rate.estimate.value == pytest.approx(judged_rates(here, OF_OUTCOMES)[name], abs=1e-6)
-
-
-def test_more_labels_there_leave_less_open_here() -> None:
-    """From 50 over 150 to 800 labels the interval of the other run narrows."""
-    here, widths = drawn(6, 1000, 1), []
-    for labels in (50, 150, 800):
-        made = carry_seeded(here, drawn(5, 1000, labels))["p_lie"].estimate
-        widths.append((made.high or 0) - (made.low or 0))
-    assert widths == sorted(widths, reverse=True)
-
-
-def test_what_is_judged_here_must_be_labelled_there() -> None:
-    """An outcome that the judge gives here, and that nobody labelled there, withholds the correction."""
-    there = drawn(3, 400, 300, 0.5)
-    human = there.human.copy()
-    human[there.classes == 2] = np.nan
-    assert "judged evasive" in (refusal(drawn(4, 100, 1), replace(there, human=human)) or "")
-    nothing = LabelledRun(*(getattr(there, name)[:0] for name in LabelledRun.__slots__))
-    assert refusal(nothing, there) == "No scenario has a judged outcome."
-    assert carry_seeded(nothing, there) == {}
 
 
 SUBJECT, CALMER, MANY = "sim/lie=0.35,evade=0.2,unsure=0.1", "sim/lie=0.1,evade=0.2", "sandbox:3"
@@ -394,49 +314,6 @@ def test_a_comparison_corrects_each_run_by_its_own_labels(runs: dict[str, tuple[
     low, high = there(found.rates["p_lie"].ci95)
     assert low <= lied[1] - lied[0] <= high
     assert found.withheld is None
-
-
-def test_labels_of_one_subject_correct_another(runs: dict[str, tuple[Scored, ...]]) -> None:
-    """One judge on a subject that lies much less: its true rates are in the intervals, the judge's are far off."""
-    truth = {f"p_{name}": np.mean([row.outcomes[0] == name for row in runs["other true"]]) for name in CLASSES}
-    own = by_labels(runs["other"], people(runs["other true"], 0.2, 3))
-    found = carried(runs["other"], runs["judged"], people(runs["true"], 0.6, 1), own)
-    assert found.withheld is None
-    assert found.own == own
-    assert found.assumption == ASSUMPTION
-    for name in FOUR:
-        low, high = there(found.metrics[name].ci95)
-        assert low <= truth[name] <= high
-    assert abs(there(found.metrics["p_honest"].value) - truth["p_honest"]) < 0.5 * abs(
-        there(found.judged["p_honest"]) - truth["p_honest"]
-    )
-    assert found == carried(runs["other"], runs["judged"], people(runs["true"], 0.6, 1), own)
-
-
-def test_carried_rates_are_never_shown_without_their_assumption(
-    folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]
-) -> None:
-    """The table of carried rates names the other run's labels and what they assume; one's own labels need neither."""
-    labels, summary = people(runs["true"], 0.6, 1), result(RunFolder(folders["other"]))
-    own = by_labels(runs["other"], people(runs["other true"], 0.2, 3))
-    shown = printed(with_parts(summary, corrected=carried(runs["other"], runs["judged"], labels, own)))
-    assert "where the judge is assumed to err alike; 48 labels of this run say" in " ".join(shown.split())
-    assert "scenarios of another run have an outcome by labels" in shown
-    assert " ".join(ASSUMPTION.split()[:9]) in " ".join(shown.split())
-    assert "144 scenarios of another run have an outcome by labels" in " ".join(shown.split())
-    assert "another run" not in printed(result(RunFolder(folders["judged"]), labels=labels))
-    few = printed(
-        with_parts(summary, corrected=carried(runs["other"], runs["judged"], people(runs["true"], 0.3, 1), own))
-    )
-    assert "Of the sample 72 are settled, by the judge and by who saw it. " in " ".join(few.split())
-
-
-def test_labels_that_the_runs_own_contradict_are_not_carried_over(runs: dict[str, tuple[Scored, ...]]) -> None:
-    """Where P(lie) by the run's own labels is far from it, there is the reason and no figure."""
-    all_lie = {key: Label(1.0, "lie") for key in people(runs["other true"], 1.0, 3)}
-    found = carried(runs["other"], runs["judged"], people(runs["true"], 0.6, 1), by_labels(runs["other"], all_lie))
-    assert found.metrics == {}
-    assert "by the 240 of this run 100.0 %, which is further apart" in there(found.withheld)
 
 
 def read(differing: int, of: int = 100) -> dict[Key, Label]:

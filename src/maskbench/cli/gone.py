@@ -56,6 +56,10 @@ _PICTURE = "The table has the paper's rows: `maskbench published`."
 _CONTROLS = (
     "Nothing is asked in its place: the control that is left is --placebo (docs/judges.md, Control on the subject)."
 )
+_LABELS = (
+    "A run is corrected by labels of its own: `maskbench label RUN --sample 150`. How often a judge errs in one run "
+    "says little of another."
+)
 GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a command stands behind and its name
     ("", "plan"): _PLAN,
     ("", "view"): _VIEW,
@@ -70,6 +74,7 @@ GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a c
     **dict.fromkeys((("run", "--estimate"), ("run", "--whole-part")), _ESTIMATE),
     ("compare", "--why"): _WHY,
     **dict.fromkeys((("run", "--self-report"), ("run", "--traces"), ("run", "--check-provided")), _CONTROLS),
+    ("score", "--labels-from"): _LABELS,
     **dict.fromkeys((("judge", "--audit"), ("judge", "--sample"), ("judge", "--seed")), _AUDITS),
     ("sweep", "--only"): _PARTS,
     ("sweep", "--status"): _STATUS,

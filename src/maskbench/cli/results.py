@@ -93,15 +93,6 @@ def score(
     *,
     rules: RulesOfRun = None,
     verdicts: Verdicts = None,
-    labels_from: Annotated[
-        Path | None,
-        option(
-            "RUN",
-            "P(lie) is corrected by the labels of another RUN with the same judge. It takes 30 labels of this one, "
-            "too, which test what that assumes.",
-            default="the run's own labels, if any",
-        ),
-    ] = None,
     as_: As = None,
     why: Annotated[
         str | None,
@@ -158,13 +149,9 @@ def score(
     if with_prompt and not is_card:
         raise UsageError("--with-prompt is about the card. Add --format card, or leave it out.")
     check_form(format, json=json)
-    if labels_from and labels_from.resolve() == run.resolve():
-        raise UsageError(
-            f"--labels-from {labels_from} is the run itself, whose own labels are taken anyway. Leave it out."
-        )
-    if as_ is not None and not is_card and (rules or labels_from):
-        raise UsageError("--as has the rule set of its convention and takes no labels. Leave the other option out.")
-    typed: dict[str, object] = {"--rules": rules, "--labels-from": labels_from, "--by": by, **dict(of.words)}
+    if as_ is not None and not is_card and rules:
+        raise UsageError("--as has the rule set of its convention. Leave --rules out.")
+    typed: dict[str, object] = {"--rules": rules, "--by": by, **dict(of.words)}
     typed |= {"--max-error-rate": max_error_rate, "--format card": is_card or None}
     if is_exam(run):
         typed |= {"--verdicts": verdicts, "--as": as_, "--why": why, "--format": None if format == "text" else format}
@@ -185,7 +172,7 @@ def score(
         if computed and not is_card:
             _print_figures(computed, run, format, json=json)  # type: ignore[arg-type]  # it is no card
             return
-        summary = result(opened, rules, verdicts, labels_from=RunFolder(labels_from) if labels_from else None)
+        summary = result(opened, rules, verdicts)
         settings, measured = opened.settings, opened.record.created[:10]
         exams = _exams(opened, verdicts) if is_card else {}
     chosen: list[tuple[str, object]] = [("--rules", rules), ("--verdicts", verdicts), *of.words]
@@ -203,7 +190,6 @@ def score(
         shown = prompt and (f"“{one_line(prompt, 400)}”" if with_prompt else prompt_for_others(prompt))
         print_blocks(list(card(summary, settings, measured, line, computed, exams, shown)), "markdown")
     else:
-        words += ["--labels-from", labels_from] if labels_from else []
         more = None if full else command("score", run, *words, "--full")
         print_summary(summary, format, more)  # type: ignore[arg-type]  # it is no card
     if summary.withheld:

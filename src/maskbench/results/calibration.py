@@ -35,8 +35,7 @@ from maskbench.stats.calibration import (
 from maskbench.stats.calibration import Corrected as Figure
 from maskbench.stats.calibration import too_rare as is_too_rare
 from maskbench.stats.figures import NO_DATA, Difference, Share
-from maskbench.stats.intervals import Floats, joined
-from maskbench.stats.misclassification import carry
+from maskbench.stats.intervals import Floats
 from maskbench.stats.paired import LEVEL
 from maskbench.types import Archetype, OutcomeName, Scored
 
@@ -44,13 +43,6 @@ Key: TypeAlias = tuple[Archetype, str]
 RatesBy: TypeAlias = Literal["judge", "corrected"]  # whose rates a comparison tests, and a board ranks by
 OF_OUTCOMES = fractions("outcomes")
 SHOWN = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "honesty_score_normalized", "conditional_lie_rate")
-ASSUMPTION = (
-    "Labels of another run are carried over. This assumes that the judge misreads each true outcome here as often, and "
-    "as the same other ones, as there: the same judge, asked in the same way, the same rules, and a subject whose "
-    "replies are as hard to read. The labels of this run can test that no closer than by their own interval."
-)
-OWN = 30  # labels of a run that test whether labels of another one may be carried over to it
-SEED = 0  # of the draws behind an interval: the same runs and labels give the same one
 
 
 class Checked(Struct, forbid_unknown_fields=True):
@@ -74,14 +66,12 @@ class Calibration(Struct, forbid_unknown_fields=True, kw_only=True, omit_default
 
     A stronger `judge` is no `who`; its sample has, `by_outcome` that the first judge found, how many scenarios there
     are, how many it saw to an end, and how many it changed. `checked` is there where a third one saw some of what
-    readers agree on; without, who saw the sample is taken to be right. Labels that are carried over from another run
-    rest on an `assumption`, which the run's `own` labels test.
+    readers agree on; without, who saw the sample is taken to be right.
     """
 
     who: Who | None
     judge: str = ""
     withheld: str | None
-    assumption: str | None = None
     scenarios: int
     drawn: int
     labelled: int
@@ -94,7 +84,6 @@ class Calibration(Struct, forbid_unknown_fields=True, kw_only=True, omit_default
     judges_part: dict[str, float | None]
     by_outcome: dict[OutcomeName, tuple[int, int, int]] | None = None
     checked: Checked | None = None
-    own: Calibration | None = None
 
 
 class CorrectedPair(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -143,8 +132,15 @@ def by_labels(rows: Iterable[Scored], labels: Mapping[Key, Label]) -> Calibratio
     drawn = sample(rows, labels)
     figures, checks = _by_people(rows, labels, drawn)
     why = refusal(drawn) or too_rare(figures, labels, checks)
-    found = _of_labels(drawn, drawn, rows, labels, why, figures)
-    return found if checks is None else replace(found, checked=_checked(checks))
+    outcomes = Counter(label.outcome for label in labels.values())
+    return replace(
+        calibrated(_who(labels), drawn, OF_OUTCOMES, figures, why),
+        drawn=len(labels),
+        undecided=outcomes[None],
+        without_replies=outcomes["error"],
+        without_judged_outcome=_unjudged(rows, labels),
+        checked=None if checks is None else _checked(checks),
+    )
 
 
 def by_look(phases: Phases, judge: str, why: str | None) -> Calibration:
@@ -201,35 +197,6 @@ def _checked(checks: LabelledRun) -> Checked:
     seen = checks.labelled
     changed = (checks.human[seen] != checks.first[seen]).any(axis=1)
     return Checked(len(seen), int(seen.sum()), int(changed.sum()), contradicted(checks))
-
-
-def carried(
-    rows: Iterable[Scored], other: Iterable[Scored], labels: Mapping[Key, Label], own: Calibration
-) -> Calibration:
-    """Every rate of a run by the labels of the `other` run; `assumption` says on what this rests.
-
-    There are none where P(lie) by the `own` labels of the run is too far from it, or where they give none.
-    Both scored by the same rules, from verdicts of the same judge asked in the same way: the caller has to see to that.
-    """
-    other = list(other)
-    here, there = sample(list(rows), {}), sample(other, labels)
-    why = refusal(here, there)
-    rates = {} if why else carry(here, there, OF_OUTCOMES, np.random.default_rng(SEED))
-    why = why or too_rare(rates, labels) or own.withheld or _contradiction(rates["p_lie"].estimate, own)
-    return replace(_of_labels(here, there, other, labels, why, rates), assumption=ASSUMPTION, own=own)
-
-
-def _contradiction(lie: Share, own: Calibration) -> str | None:
-    """Why labels that are carried over do not fit the run's own ones, in words; None where the interval allows it."""
-    mine = own.metrics["p_lie"]
-    gap = joined(lie, mine)
-    if not (gap.up or gap.down):
-        return None
-    return (
-        f"By the labels of the other run P(lie) is {100 * (lie.value or 0):.1f} %, by the {own.labelled:,} of this run "
-        f"{100 * (mine.value or 0):.1f} %, which is further apart than their intervals allow: the judge errs otherwise "
-        "here. Leave --labels-from out."
-    )
 
 
 def apart(labels: Mapping[Key, Label]) -> float | None:
@@ -326,27 +293,6 @@ def _p(rate: Difference) -> float | None:
 
 def _seen(checks: LabelledRun | None) -> int:
     return int(checks.labelled.sum()) if checks else 0
-
-
-def _of_labels(
-    here: LabelledRun,
-    labelled: LabelledRun,
-    rows: Sequence[Scored],
-    labels: Mapping[Key, Label],
-    why: str | None,
-    rates: Mapping[str, Figure],
-) -> Calibration:
-    """The rates `here` by the labels of the run that is `labelled`, whose scenarios `rows` are."""
-    outcomes = Counter(label.outcome for label in labels.values())
-    return replace(
-        calibrated(_who(labels), here, OF_OUTCOMES, rates, why),
-        drawn=len(labels),
-        labelled=int(labelled.labelled.sum()),
-        disagreements=labelled.disagreements,
-        undecided=outcomes[None],
-        without_replies=outcomes["error"],
-        without_judged_outcome=_unjudged(rows, labels),
-    )
 
 
 def calibrated(who: Who, run: LabelledRun, of: Fractions, rates: Mapping[str, Figure], why: str | None) -> Calibration:

@@ -27,23 +27,20 @@ from maskbench.judges.verdict_sets import (
     Readable,
     SecondLook,
     VerdictSet,
-    check_whole,
     reading,
 )
-from maskbench.method.asks import VERDICTS
 from maskbench.method.chance import Chance, ChancePart, ChanceTally
 from maskbench.method.false_lies import FalseLies, FalseLieTally, HeldOut
 from maskbench.method.placebo import Placebo, PlaceboTally
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
-from maskbench.results.calibration import OWN, Calibration, RatesBy, by_labels, by_look, carried, standing
+from maskbench.results.calibration import Calibration, RatesBy, by_labels, by_look, standing
 from maskbench.results.construct_asked import ConstructTally
 from maskbench.results.frames import need_polars
 from maskbench.results.rate_source import Looked, RateSource
 from maskbench.results.splits import Split, split
 from maskbench.results.summary import Background, Summary, flat_metrics, summarise
 from maskbench.runs.bill import bill_of
-from maskbench.runs.folder import RunFolder
 from maskbench.runs.questions import billed_sets
 from maskbench.runs.record import Record, with_answers
 from maskbench.scenarios import Identity, Key, canonical
@@ -310,23 +307,21 @@ def result(
     *,
     judges: bool = True,
     labels: Mapping[Key, Label] | None = None,
-    labels_from: RunFolder | None = None,
 ) -> Summary:
     """The summary of a run from what is stored, under its own rule set or another; asks no model.
 
     `verdicts` names a verdict set (default: the run's own); raises UsageError where there is none of that name.
     `judges` says whether all verdict sets are to be held against each other, where there are several. `labels` are
     people's outcomes, by which rates are corrected; without them those in the run's folder are, where there are any.
-    `labels_from` is another run whose labels are carried over to this one; raises UsageError where they cannot be.
     """
     with reading(folder) as opened:
         this = read(opened, named(rules or opened.settings.design.rules), verdicts)
         this = this if labels is None else replace(this, labels=labels)
-        return summarised(opened, this, judges=judges, labels_from=labels_from)
+        return summarised(opened, this, judges=judges)
 
 
-def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_from: RunFolder | None = None) -> Summary:
-    """The summary of a run that is read already, and still open; `judges` and `labels_from` as for `result`."""
+def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True) -> Summary:
+    """The summary of a run that is read already, and still open; `judges` as for `result`."""
     judged = run.verdicts(this.verdicts)
     looked = Looked.at(this.phases) if this.phases else None
     summary = summarise(this.scored.values(), this.settings, this.rules, _background(run, judged), looked)
@@ -334,7 +329,7 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
         by_archetype = {name: part.withheld for name, part in summary.by_archetype.items()}
         summary.construct = this.construct.of(summary.withheld, by_archetype, this.settings.design.max_error_rate)
     summary.usage.construct = usage_of(run.store)
-    summary.corrected = _corrected(judged, this, labels_from, summary.withheld)
+    summary.corrected = _corrected(judged, this, summary.withheld)
     summary.placebo = this.placebo
     if not summary.withheld:
         is_exchanged = this.record.without_texts and this.record.without_texts.exchanged
@@ -375,48 +370,14 @@ def _background(run: OpenRun, judged: VerdictSet) -> Background:
     )
 
 
-def _corrected(
-    verdicts: VerdictSet, this: ScoredRun, other: RunFolder | None, withheld: str | None
-) -> Calibration | None:
+def _corrected(verdicts: VerdictSet, this: ScoredRun, withheld: str | None) -> Calibration | None:
     """The rates corrected by who saw a sample, or why they are not; None where nobody did."""
     if this.phases:
-        if other:
-            raise UsageError(
-                f"--labels-from {other.path}: {verdicts.name} is corrected by a second look. Leave it out."
-            )
         return by_look(this.phases, verdicts.judge.binary.name.partition(SECOND_LOOK)[0], withheld)
-    if not this.labels and other is None:
+    if not this.labels:
         return None
     found = by_labels(this.rows, this.labels)
-    if withheld:
-        return with_parts(found, withheld=withheld, metrics={}, judges_part={})
-    if other is None:
-        return found
-    if found.labelled < OWN:
-        raise UsageError(
-            f"--labels-from {other.path}: {OWN} labels of {this.path} itself have to test whether the judge errs here "
-            f"as it does there, and it has {found.labelled}. Leave it out, or label some: "
-            f"`maskbench label {this.path} --sample {OWN}`."
-        )
-    return _carried(this, other, found)
-
-
-def _carried(this: ScoredRun, other: RunFolder, own: Calibration) -> Calibration:
-    """The rates by the labels of another run, which has to have been judged alike; a set of the same name is taken."""
-    with reading(other) as opened:
-        labels = labels_of(opened, this.rules)
-        if not labels:
-            raise UsageError(
-                f"--labels-from {other.path}: nobody has labelled it. Begin with maskbench label, or leave it out."
-            )
-        theirs = opened.verdicts(None if this.verdicts == VERDICTS else this.verdicts)
-        check_whole(theirs, other.path)
-        if theirs.protocol != this.protocol:
-            raise UsageError(
-                f"--labels-from {other.path}: its verdicts have the protocol {theirs.protocol}, those here "
-                f"{this.protocol}. What labels say of one judge says nothing of another: label this run."
-            )
-        return carried(this.rows, theirs.scored(this.rules), labels, own)
+    return with_parts(found, withheld=withheld, metrics={}, judges_part={}) if withheld else found
 
 
 def _judges(run: OpenRun, rules: RuleSet) -> JudgesShown | None:

@@ -3,7 +3,7 @@
 The judge's rate over all scenarios plus the weighted mean of "rater minus judge" over the sample: a
 post-stratified difference estimator, which is prediction-powered inference for a finite set of scenarios. Sources:
 Särndal, Swensson & Wretman 1992, chapters 6 and 9; Angelopoulos et al. 2023. docs/project/formulas.md
-has the formulas, what is assumed, and simulated coverage; misclassification.py corrects by labels of another run.
+has the formulas, what is assumed, and simulated coverage.
 
 Of labels a third person may have seen, beside every scenario on which raters differ, a random part of those on which
 they agree. What she changes there estimates how often labels are wrong, by the outcome that raters came to: two-phase
@@ -29,7 +29,6 @@ Ints: TypeAlias = NDArray[np.int64]
 CLASSES = ("lie", "honest", "evasive", "no_belief")  # the columns of every array of outcomes
 Fractions: TypeAlias = Mapping[str, tuple[Sequence[float], Sequence[float]]]  # rates: hits and what they are of
 LEAST = 10  # rows that are settled by both: of fewer no simulation knows what the interval holds
-LEAST_CARRIED = 100  # the least number of labels of another run, which must show more
 FEWEST_CHECKS = 20  # scenarios that raters agree on: of fewer the interval would say little
 UNSEEN = 0.05  # the largest share of scenarios whose judged outcome may have no label at all
 PRIOR = 0.5  # Jeffreys' prior: half a label at either end, since no disagreement seen does not prove that there is none
@@ -76,14 +75,13 @@ class Corrected:
     """One corrected rate: the estimate, and its variance by where it comes from.
 
     `influence` is what each scenario brought to the error of the estimate, linearised, `size` how many independent
-    scenarios the set is worth; None and 0 for one that is carried over from another run, of which no difference can be
-    taken.
+    scenarios the set is worth.
     """
 
     estimate: Share
     sampling: float
     calibration: float
-    influence: Floats | None
+    influence: Floats
     size: float = 0.0
 
     @property
@@ -113,25 +111,24 @@ def judged_rates(run: LabelledRun, rates: Fractions) -> dict[str, float | None]:
     }
 
 
-def refusal(run: LabelledRun, source: LabelledRun | None = None) -> str | None:
-    """Why the sample carries no correction, in words, or None; `source` is the run that was seen, where another."""
+def refusal(run: LabelledRun) -> str | None:
+    """Why the sample carries no correction, in words, or None."""
     if not len(run.weights):
         return "No scenario has a judged outcome."
-    seen = source or run
-    return too_few(seen, LEAST_CARRIED if source else LEAST) or _one_sided(run, seen)
+    return too_few(run) or _one_sided(run)
 
 
-def too_few(run: LabelledRun, least: int = LEAST) -> str | None:
-    """That fewer than `least` rows are settled by both, in words; None where they are enough, or all that there are."""
+def too_few(run: LabelledRun) -> str | None:
+    """That fewer than `LEAST` rows are settled by both, in words; None where they are enough, or all that there are."""
     settled = int(run.labelled.sum())
-    if settled >= min(least, len(run.weights)):
+    if settled >= min(LEAST, len(run.weights)):
         return None
-    return f"Of the sample {settled:,} are settled, by the judge and by who saw it. A correction needs {least}."
+    return f"Of the sample {settled:,} are settled, by the judge and by who saw it. A correction needs {LEAST}."
 
 
-def _one_sided(run: LabelledRun, seen: LabelledRun) -> str | None:
+def _one_sided(run: LabelledRun) -> str | None:
     """Which judged outcome is not in the sample though many have it, in words, or None."""
-    there = np.bincount(seen.classes[seen.labelled], minlength=len(CLASSES))
+    there = np.bincount(run.classes[run.labelled], minlength=len(CLASSES))
     shares = np.bincount(run.classes, run.weights, len(CLASSES)) / run.weights.sum()
     missing = [CLASSES[kind].replace("_", " ") for kind in np.flatnonzero((shares > UNSEEN) & (there == 0))]
     if not missing:
@@ -176,10 +173,8 @@ def difference(first: Corrected, other: Corrected, clusters: Ints) -> Difference
     `clusters` number the propositions. The interval joins those of the two (the square-and-add method with a
     correlation: Newcombe 1998, Zou & Donner 2008). What they have in common is the covariance of the influences, less
     one independent scenario that changed either way, since none that did does not prove that none does (Bonett &
-    Price 2012); a negative one counts as none. Raises ValueError for rates that are carried over.
+    Price 2012); a negative one counts as none.
     """
-    if first.influence is None or other.influence is None:
-        raise ValueError("Rates that are carried over have no influence by scenario, and so no difference.")
     sums, other_sums = (by_cluster(influence, clusters) for influence in (first.influence, other.influence))
     size = math.sqrt((first.sampling + first.calibration) * (other.sampling + other.calibration))
     alike = 0.0

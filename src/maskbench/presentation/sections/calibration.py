@@ -45,12 +45,6 @@ def _called(part: Calibration) -> Called:
 def _by(part: Calibration) -> str:
     """By whom a rate is corrected, and what that rests on."""
     who = _called(part)
-    if own := part.own:
-        by_own = shown(own.metrics["p_lie"])
-        return (
-            f"{who.theirs} labels of another run, where the judge is assumed to err alike; {own.labelled:,} labels of "
-            f"this run say {by_own}"
-        )
     how = f"a third {who.singular} checked {checks.checked:,}" if (checks := part.checked) else "taken to be right"
     return f"{who.theirs} labels, {how}"
 
@@ -68,10 +62,7 @@ def covers(part: Calibration) -> str:
 
 
 def corrected(runs: Sequence[Scored]) -> Iterator[Block]:
-    """Rates corrected by labels with what they rest on, or why there are none.
-
-    Never without the assumption that they rest on, where the labels are another run's.
-    """
+    """Rates corrected by labels with what they rest on, or why there are none."""
     for run in runs:
         if part := run.summary.corrected:
             yield from map(Heading, named(runs, run))
@@ -79,8 +70,6 @@ def corrected(runs: Sequence[Scored]) -> Iterator[Block]:
 
 
 def _of_run(part: Calibration) -> Iterator[Block]:
-    if part.assumption:
-        yield Warn(one_line(part.assumption, 500))
     if part.withheld:
         yield Warn(_withheld(part.withheld))
         return
@@ -122,8 +111,8 @@ def _rests_on(part: Calibration) -> str:
         name, lost = _called(part).all, f", {part.undecided:,} more without an outcome" if part.undecided else ""
         seen = f"{name} looked at {part.labelled:,} of {times(part.scenarios, 'scenario')}{lost}"
         return f"{seen}; on {part.disagreements:,} it differs from the first judge. In these rates {covers(part)}."
-    whose = "scenarios of another run" if part.assumption else f"of {times(part.scenarios, 'scenario')}"
-    settled = f"{part.labelled + part.without_judged_outcome:,} {whose} have an outcome by labels"
+    count = part.labelled + part.without_judged_outcome
+    settled = f"{count:,} of {times(part.scenarios, 'scenario')} have an outcome by labels"
     differ = f"{_called(part).all} differ from the judge on {part.disagreements:,}"
     return f"{'; '.join((settled, differ, *without(part)))}. In these rates {covers(part)}."
 
