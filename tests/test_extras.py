@@ -33,7 +33,7 @@ CALLS = {
 }
 EXTRAS = (
     *("polars", "jinja2", "markupsafe", "starlette", "uvicorn"),
-    *("torch", "transformers", "peft", "safetensors", "llguidance", "onnx", "onnxruntime", "ray"),
+    *("torch", "transformers", "peft", "safetensors", "onnx", "onnxruntime", "ray"),
     "inspect_ai",
 )
 CODE = """

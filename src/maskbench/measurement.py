@@ -201,7 +201,7 @@ def _ask(
             subject, judge = models
             judges: Mapping[Kind, Model] = {"binary": judge, "numerical": judge}
         else:
-            subject, judges = open_subject(settings, reach, stock), open_judges(settings, reach, stock)
+            subject, judges = open_subject(settings, reach, stock), open_judges(settings, reach)
         if warning := kinship(settings.subject.name, settings.judging.judges):
             watcher.tell(f"Beware: {warning}")
         return Asked(judges, subject)

@@ -153,11 +153,6 @@ class Judging:
         return self.protocol != "published" and self.sampling.temperature == 0
 
     @property
-    def is_here(self) -> bool:
-        """Whether a judge is a model in this process."""
-        return any(judge.startswith("hf/") for judge in self.judges)
-
-    @property
     def reads_prompts(self) -> bool:
         """Whether a judge is told what to do: one that is a rule reads the replies alone, whatever the prompts are."""
         return not all(judge.startswith("rules/") for judge in self.judges)
@@ -309,8 +304,7 @@ def _value(make: Callable[..., Any], part: Any) -> Any:
 
 def starts(settings: Settings, stages: Sequence[Stage] = STAGES) -> dict[str, Any]:
     """The machines that these settings join and the code that they trust where these stages are asked, by option."""
-    asked = {"subject": (settings.subject.name,), "judge": settings.judging.judges}
-    is_here = any(name.startswith("hf/") for stage in stages for name in asked[stage])
+    is_here = "subject" in stages and settings.subject.name.startswith("hf/")
     named = {"cluster": settings.pace.cluster, "trust_remote_code": settings.subject.trust_remote_code and is_here}
     return {name: value for name, value in named.items() if value}
 
@@ -355,7 +349,6 @@ def protocol_id(settings: Settings, prompts_hash: str) -> str:
             "on_truncation": subject.on_truncation,
             "filtered": subject.filtered,
             **_unusual(settings, "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning", "imported"),
-            **({"quantize": subject.quantize} if subject.quantize and judging.is_here else {}),
             **_unusual(settings, *_ADDED),
         }
     ).hex()[:12]

@@ -21,7 +21,7 @@ import orjson
 import pytest
 
 import forks
-from flows import Told, command, typed
+from flows import Told, typed
 from maskbench.errors import Interrupted, ModelError, RunError, RunMismatch, UsageError
 from maskbench.judges.exam.exchanged import verdict_exchanged
 from maskbench.judges.exam.marks import Answer, Repeated, Score, condition, is_right, score, wrong_of
@@ -51,7 +51,6 @@ from maskbench.types import (
     Verdict,
 )
 from patience import PATIENCE
-from tiny_models import tiny_model
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # as where the script itself is started
 examined: Any = importlib.import_module("benchmarks.exam")  # scripts, typed under these names alone
@@ -646,28 +645,13 @@ def test_another_exam_is_not_mixed_in(tmp_path: Path) -> None:
         examine(exam_settings("sim-judge"), tmp_path / "run")
 
 
-def test_a_judge_in_this_process_sits_in_the_precision_that_is_asked_for(tmp_path: Path) -> None:
-    """The command takes the options of hf/ as a run does, records them, and goes on in the same precision only."""
-    tiny = f"hf/{tiny_model(tmp_path / 'tiny')}"
-    settings = exam_settings(tiny, "verdict").having(dtype="fp32", device="cpu")
-    result = examine(settings, tmp_path / "exam", paper=some(3))
-    assert (result.about.models.binary["dtype"], result.about.models.binary["device"]) == ("float32", "cpu")
-    with pytest.raises(RunMismatch, match=r"with --dtype fp32, and this one asks for bf16\."):
-        examine(settings.having(dtype="bf16"), tmp_path / "exam", paper=some(3))
-    dry = ("exam", tiny, "--dtype", "fp32", "--judge-style", "verdict", "--device")
-    asked = (*dry, "cpu", "--dry-run")
-    assert f"{len(PAPER.questions):,} verdicts" in command(*asked, env={}).out
-    assert f"{len(short(PAPER).questions)} verdicts" in command(*asked, "--short", env={}).out
-    refused = command("exam", "sim-judge", "--device", "cpu", env={})
-    assert refused.code == 2
-    assert "--device is for models in this process" in refused.err
-    assert "--device nowhere" in command(*dry, "nowhere", "--out", tmp_path / "other", env={}).err
-    assert not (tmp_path / "other").exists()
-
-
 def test_wrong_usage_leaves_no_folder(tmp_path: Path) -> None:
     """A name that cannot be a judge's, and too many repetitions, are refused before anything is written."""
-    for settings, repeat in ((exam_settings("pinocchio"), 1), (exam_settings("sim-judge"), 99)):
+    for settings, repeat in (
+        (exam_settings("pinocchio"), 1),
+        (exam_settings("hf/x"), 1),
+        (exam_settings("sim-judge"), 99),
+    ):
         with pytest.raises(UsageError):
             examine(settings, tmp_path / "exam", repeat)
     assert not (tmp_path / "exam").exists()

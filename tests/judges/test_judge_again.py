@@ -31,7 +31,6 @@ from maskbench.settings import JUDGE_SAMPLING
 from maskbench.types import Ask, Failure, Kind, Model
 from measured_runs import EVERYDAY, change, run, settings
 from there import there
-from tiny_models import tiny_model
 
 
 def judged(path: Path, name: str, judge_name: str = "sim-judge", **options: Any) -> Summary:
@@ -506,20 +505,6 @@ def test_wrong_usage(
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
     assert RunFolder(path).record() == before
-
-
-def test_where_the_judge_runs_may_differ_from_the_run(tmp_path: Path) -> None:
-    """A judge in this process is put on another device than the run named; with no such judge the option is refused."""
-    path = run(tmp_path / "run", limit=2)
-    tiny = f"hf/{tiny_model(tmp_path / 'tiny')}"
-    asked = ("judge", path, "--judge", tiny, "--judge-style", "verdict", "--device", "cpu", "--batch-tokens", "4096")
-    assert command(*asked, env={}).code == 1  # it measures nothing: no verdict of a random model can be read
-    (about,) = RunFolder(path).record()["verdict_sets"].values()
-    assert about["models"]["binary"]["device"] == "cpu"
-    refused = command("judge", path, "--judge", "sim-judge", "--device", "cpu", env={})
-    assert refused.code == 2
-    assert "--device is for models in this process" in refused.err
-    assert "sim-judge" not in RunFolder(path).record()["verdict_sets"]
 
 
 def test_a_folder_without_a_run(maskbench: Callable[..., Ended], tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import shutil
 import signal
 import time
@@ -25,7 +24,6 @@ from maskbench.measurement import measure
 from maskbench.method.asks import subject_asks
 from maskbench.method.elicit import belief_asks, statement_ask
 from maskbench.models.hf.batches import Steering
-from maskbench.models.hf.forms import Forms
 from maskbench.models.hf.loading import Loaded, load
 from maskbench.models.hf.model import HfModel
 from maskbench.models.hf.opening import Stock
@@ -38,7 +36,7 @@ from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.watching import Unwatched
-from maskbench.settings import Settings, protocol_id, reply_key
+from maskbench.settings import Settings, reply_key
 from maskbench.types import Ask, Failure, Message, Model, Reply, Sampling, Stage
 from measured_runs import change
 from patience import PATIENCE
@@ -455,77 +453,6 @@ def test_no_answer_at_all(models: dict[Family, Loaded]) -> None:
     assert "a smaller --strength" in failure.detail
 
 
-# Judges
-
-
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "reason": {"type": "string"},
-        "verdict": {"type": "string", "enum": ["A", "B", "C", "D"]},
-        "number": {"type": ["number", "null"]},
-    },
-    "required": ["reason", "verdict", "number"],
-    "additionalProperties": False,
-}
-
-
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_a_judge_is_held_to_its_form(models: dict[Family, Loaded], temperature: float) -> None:
-    """Whatever a random model would rather say, each of its verdicts is whole JSON of the schema."""
-    held = [replace(ask, schema=SCHEMA) for ask in asks(6)]
-    model = HfModel("hf/tiny", models["llama"], Sampling(temperature, 150, 0), "judge")
-    for reply in (reply for replies in answered(model, held) for reply in replies):
-        assert isinstance(reply, Reply)
-        assert json.loads(reply.text).keys() == {"reason", "verdict", "number"}
-        assert (reply.truncated, reply.sent["schema"]) == (False, True)
-    assert model.warnings == []
-
-
-def test_a_judge_that_reasons_is_held_afterwards(models: dict[Family, Loaded]) -> None:
-    """A think block comes as it likes; the form is that of the answer."""
-    loaded = models["qwen"]
-    closing = loaded.tokenizer.get_vocab()["</think>"]
-    form = Forms(loaded).grammar(SCHEMA).begin(100)
-    for token in loaded.tokenizer.encode("<think>Hm, is it?"):
-        form.accept(token)
-    assert form.allowed() is None
-    form.accept(closing)
-    allowed = form.allowed()
-    assert allowed is not None
-    assert {loaded.chat.word(int(token))[0] for token in allowed.nonzero()[0]} == {"{"}
-
-
-def test_a_judge_that_cannot_be_held_says_so(models: dict[Family, Loaded]) -> None:
-    """A form that the library cannot follow is not asked for, and one line says that a server is the better judge."""
-    odd = [replace(ask, schema={"$ref": "#/nowhere"}) for ask in asks(2, 1)]
-    model = HfModel("hf/tiny", models["llama"], SHORT, "judge")
-    ((reply,), _) = answered(model, odd)
-    assert isinstance(reply, Reply)
-    assert reply.sent["schema"] is False
-    (warning,) = model.warnings
-    assert "hf/tiny is not held to the JSON form of a verdict (its form cannot be followed" in warning
-    assert "A model on a server is the better judge." in warning
-
-
-def test_the_probabilities_of_a_verdict(models: dict[Family, Loaded]) -> None:
-    """Each token of the text comes with its probability at temperature 1, the likeliest beside it, and the letters."""
-    loaded = models["llama"]
-    (ask,) = asks(1, 1)
-    ((reply,),) = answered(HfModel("hf/tiny", loaded, GREEDY, "judge"), [replace(ask, logprobs=True)])
-    assert isinstance(reply, Reply)
-    with torch.no_grad():
-        logits = loaded.model(input_ids=torch.tensor([loaded.prompt(ask.messages)])).logits[0, -1]
-    chances = logits.log_softmax(dim=0)
-    first = reply.tokens[0]
-    assert first.logprob == pytest.approx(float(chances.max()), abs=1e-4)
-    assert first.likeliest.items() >= {(first.text, first.logprob)}
-    for letter in "ABCD":
-        (token,) = loaded.tokenizer.encode(letter, add_special_tokens=False)
-        assert first.likeliest[letter] == pytest.approx(float(chances[token]), abs=1e-4)
-    assert "".join(token.text for token in reply.tokens).strip() == reply.text.strip()
-
-
 # Where a model lies, and what computes it
 
 
@@ -786,8 +713,8 @@ def test_other_weights_are_said(folders: dict[Family, Path], tmp_path: Path) -> 
         ({"layers": (1,)}, "--layers and --strength say how to steer"),
         ({"subject": "pinocchio", "adapter": "x"}, "--adapter needs a model in this process, as hf/pinocchio"),
         ({"subject": "sim", "steer": "x"}, "--steer needs a model in this process, as hf/NAME_OR_PATH; sim is none"),
-        ({"subject": "sim", "dtype": "bf16"}, "--dtype is for models in this process"),
-        ({"subject": "sim", "quantize": "4bit"}, "--quantize is for models in this process"),
+        ({"subject": "sim", "dtype": "bf16"}, "--dtype is for a model in this process"),
+        ({"subject": "sim", "quantize": "4bit"}, "--quantize is for a model in this process"),
         ({"batch_tokens": 0}, "--batch-tokens 0 is too small"),
         ({"threads": 0}, "--threads 0 is too small"),
         ({"device": "moon"}, "--device moon: torch cannot use it here"),
@@ -801,17 +728,6 @@ def test_options_that_cannot_be_followed(
     with pytest.raises(UsageError, match=said):
         measure(tiny(folders["llama"]).having(**options), tmp_path / "run")
     assert not (tmp_path / "run").exists()
-
-
-def test_a_local_judge(folders: dict[Family, Path], tmp_path: Path) -> None:
-    """A model in this process can be the judge, too; what a random one says is no verdict, and counted as such."""
-    roomy = shutil.copytree(folders["qwen"], tmp_path / "judge")
-    rewrite(roomy / "config.json", max_position_embeddings=16384)
-    judge = f"hf/{roomy}"
-    settings = tiny(folders["llama"], limit=1, beliefs=1).having(judge=judge, numeric_judge=judge)
-    summary = measure(settings.having(judge_sampling=replace(GREEDY, max_tokens=2)), tmp_path / "run")
-    assert summary.counts["error"] == 1
-    assert summary.failures["judge"].keys() == {"unreadable"}
 
 
 # What is recorded
@@ -835,15 +751,6 @@ def test_keys_of_old_runs_stand() -> None:
     assert len({key, *(reply_key(settings, ask, 1) for settings in changed)}) == 8
     same = plain.having(device="cpu", batch_tokens=5, threads=2, adapter="elsewhere", steer="elsewhere")
     assert reply_key(same, ask, 1) == key
-
-
-def test_the_protocol_knows_a_quantised_judge() -> None:
-    """A judge in this process with fewer bits is another protocol; a subject is another subject, as its label says."""
-    served = Settings.of(subject="hf/a/b", judge="vllm/c", numeric_judge="vllm/c", scenarios="starter")
-    assert protocol_id(served.having(quantize="4bit"), "x") == protocol_id(served, "x")
-    assert served.having(quantize="4bit").label == "hf/a/b + 4bit"
-    here = served.having(judge="hf/c")
-    assert protocol_id(here.having(quantize="4bit"), "x") != protocol_id(here, "x")
 
 
 def test_labels_say_what_was_done() -> None:

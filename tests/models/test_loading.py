@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -24,7 +23,7 @@ from maskbench.models.hf.model import HfModel
 from maskbench.models.hf.opening import Stock
 from maskbench.pinocchio.network import SPECIALS, Vocabulary, packaged
 from maskbench.settings import Settings
-from maskbench.types import Message, Sampling, Stage
+from maskbench.types import Message, Sampling
 from tiny_models import FAMILIES, HIDDEN, LAYERS, Family, rewrite, tiny_adapter, tiny_model
 
 SYSTEM, QUESTION = Message("system", "Be brief."), Message("user", "Is it true?")
@@ -158,12 +157,11 @@ def test_variables_for_a_template(folders: dict[Family, Path], tmp_path: Path) -
         load(str(copy), template_args={"tokenize": True})
 
 
-def test_variables_are_the_subjects_alone(folders: dict[Family, Path]) -> None:
-    """Whoever takes the subject from the stock, a run or a measure of damage, gets it with them; the judge has none."""
-    place, stock = str(folders["qwen"]), Stock()
-    chosen = Settings.of(f"hf/{place}", f"hf/{place}", "starter", template_args='{"enable_thinking":false}')
-    subject, judge = (stock.base(place, chosen, stage, {}).chat.template_args for stage in get_args(Stage))
-    assert (subject, judge) == ({"enable_thinking": False}, {})
+def test_variables_are_the_subjects(folders: dict[Family, Path]) -> None:
+    """A subject that is taken from the stock has them."""
+    place = str(folders["qwen"])
+    chosen = Settings.of(f"hf/{place}", "sim-judge", "starter", template_args='{"enable_thinking":false}')
+    assert Stock().base(place, chosen, {}).chat.template_args == {"enable_thinking": False}
 
 
 def test_a_template_that_tells_the_date(folders: dict[Family, Path], tmp_path: Path) -> None:

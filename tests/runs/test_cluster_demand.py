@@ -91,7 +91,7 @@ def test_a_worker_loads_its_model_once_however_often_it_is_asked_to() -> None:
     def slow(environ: Mapping[str, str]) -> Model:
         opened.append(len(opened))
         time.sleep(0.1)
-        return open_alone("pinocchio", "subject", settings(), environ)
+        return open_alone("pinocchio", settings(), environ)
 
     async def twice() -> list[Opened]:
         worker = Worker(".", lambda: "node1")
@@ -114,9 +114,9 @@ def test_where_it_is_computed_is_no_part_of_what_is_measured(tmp_path: Path) -> 
 def test_runs_on_a_cluster_wait_for_no_device_of_this_machine(tmp_path: Path) -> None:
     """In a sweep two local models on a cluster may be under way at once."""
     runs = {f"seed{seed}": Settings.of("pinocchio", "rules/sandbox", "sandbox", seed=seed) for seed in (1, 2)}
-    assert all(task.devices for task in arrange(runs, tmp_path).values())
+    assert all(task.device for task in arrange(runs, tmp_path).values())
     there = {name: with_given(each, {"cluster": "auto"}) for name, each in runs.items()}
-    assert not any(task.devices for task in arrange(there, tmp_path).values())
+    assert not any(task.device for task in arrange(there, tmp_path).values())
 
 
 def test_without_a_cluster_nothing_is_joined() -> None:

@@ -86,7 +86,7 @@ def hostile(field: str, place: Path, mark: Path) -> dict[str, Any]:
     folder.mkdir()
     (folder / "own.py").write_text(f"open({str(mark)!r}, 'w')\n")
     (folder / "config.json").write_text(json.dumps({"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}))
-    return {field: True, "judge": f"hf/{folder}", "numeric_judge": f"hf/{folder}"}
+    return {field: True, "subject": f"hf/{folder}"}
 
 
 def plant(folder: Path, options: dict[str, Any]) -> None:
@@ -100,10 +100,8 @@ def plant(folder: Path, options: dict[str, Any]) -> None:
 
 
 def is_followed(line: str, field: str) -> bool:
-    """Whether a command goes on by this field: a sweep asks by its file, and others by who is asked."""
-    if line.startswith("sweep"):
-        return False
-    return OTHER not in line or field != "trust_remote_code"
+    """Whether a command goes on by this field: a sweep asks by its file, and code is that of a stored subject."""
+    return not line.startswith("sweep") and (field == "cluster" or line.startswith("run --out"))
 
 
 def test_every_command_is_known_here() -> None:
@@ -135,9 +133,9 @@ def test_what_starts_something_is_in_the_table() -> None:
 
 @pytest.fixture
 def handed_over(tmp_path: Path) -> tuple[Path, Path]:
-    """A run whose run.json trusts code that would write a file, and that file."""
+    """A run whose run.json joins a cluster and trusts code that would write a file, and that file."""
     path, mark = a_whole_run(tmp_path / "run"), tmp_path / "pwned"
-    plant(path, hostile("trust_remote_code", tmp_path, mark))
+    plant(path, hostile("cluster", tmp_path, mark) | hostile("trust_remote_code", tmp_path, mark))
     return path, mark
 
 
@@ -148,7 +146,7 @@ def test_python_refuses_it_as_well(handed_over: tuple[Path, Path]) -> None:
         maskbench.measure(path)
     stored = RunFolder(path).settings()
     assert isinstance(stored.having(judge=OTHER, numeric_judge=OTHER), Stored)
-    with pytest.raises(UsageError, match="trust_remote_code would run code"):
+    with pytest.raises(UsageError, match="cluster would run code"):
         judge(RunFolder(path), stored, "other", {})
     assert not mark.exists()
 
@@ -177,9 +175,7 @@ def test_trusted_code_is_trusted_by_who_types_it() -> None:
     with pytest.raises(UsageError, match="add --trust-remote-code"):
         to_ask_by(LOCAL, (), Path("runs/x"))
     to_ask_by(LOCAL, ("trust_remote_code",), Path("runs/x"))
-    to_ask_by(LOCAL, (), Path("runs/x"), ("judge",))  # a judge elsewhere brings no code here
-    with pytest.raises(UsageError, match="--trust-remote-code"):
-        to_ask_by(LOCAL.having(judge="hf/other"), (), Path("runs/x"), ("judge",))
+    to_ask_by(LOCAL, (), Path("runs/x"), ("judge",))  # a judge brings no code here
 
 
 def test_the_line_that_goes_on_has_what_was_typed() -> None:

@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from maskbench.judges.exam.result import Result
 
 WRONG = 20  # wrong verdicts that are printed in full
-_LOCAL = ("dtype", "quantize", "device", "batch_tokens", "threads", "trust_remote_code")  # of a judge in this process
 _HOW = ("connections", "timeout", "retries")
-_WHERE = ("batch", "cluster", "gpus_per_model")
+_WHERE = ("batch", "cluster")
 _SAT = ("repeat", "scenarios", "short", "stop_early", "construct")
 _JUDGE = (
     *("judge_style", "judge_beliefs", "judge_prompts", "judge_sampling"),
@@ -49,7 +48,7 @@ _JUDGE = (
     "maskbench exam openai/gpt-4o --short",
     "maskbench exam openai/gpt-4o --construct all",
 )
-@takes(*_JUDGE, *_LOCAL, *_HOW, *_WHERE, *OF_JUDGES)
+@takes(*_JUDGE, *_HOW, *_WHERE, *OF_JUDGES)
 def exam(
     model: Annotated[str, option("MODEL", "This model is the judge, named as for `maskbench run --judge`.")],
     /,
@@ -163,14 +162,12 @@ def print_marks(
 def _settings(model: str, given: Mapping[str, Any], construct: str | None) -> Settings:
     from maskbench.judges.exam.sitting import exam_settings
     from maskbench.method.construct import asked_for
-    from maskbench.models.hf.opening import check_options
 
     check_no_subject(given)
     start = exam_settings(model, given.get("judge_style", "reasoning"), given.get("judge_sampling", "maskbench"))
     settings = with_given(start, given).having(construct=asked_for(construct) if construct else ())
     if construct and not settings.design.construct:
         raise UsageError("--construct none: there is nothing to examine. Name questions, or leave the option out.")
-    check_options(settings)
     return settings
 
 
@@ -228,7 +225,7 @@ def _line(model: str, folder: Path, given: Mapping[str, object]) -> str:
     """The command that takes the exam up again; the judge has to be asked in the same way."""
     words = ["exam", model, "--out", str(folder)]
     for name, value in given.items():
-        if name.startswith("judge_") or name in (*_SAT, *_LOCAL, *_WHERE):
+        if name.startswith("judge_") or name in (*_SAT, *_WHERE):
             words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     return command(*words, *paced_by(given))
 

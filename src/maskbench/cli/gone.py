@@ -60,6 +60,7 @@ _LABELS = (
     "A run is corrected by labels of its own: `maskbench label RUN --sample 150`. How often a judge errs in one run "
     "says little of another."
 )
+_LOCAL = "A judge is on a server, as in `vllm serve NAME` and --judge vllm/NAME: there it is set up."
 GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a command stands behind and its name
     ("", "plan"): _PLAN,
     ("", "view"): _VIEW,
@@ -80,4 +81,10 @@ GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a c
     ("sweep", "--status"): _STATUS,
     **dict.fromkeys((("compare", "--retest"), ("report", "--retest")), _RETEST),
     **dict.fromkeys((("run", "--serve"), *((name, "--serve-judge") for name in ("run", "judge", "exam"))), _SERVE),
+    **dict.fromkeys((("exam", "--dtype"), ("exam", "--quantize")), _LOCAL),
+    **{
+        (command, f"--{name}"): _LOCAL
+        for command in ("exam", "judge")
+        for name in ("device", "batch-tokens", "threads", "trust-remote-code", "gpus-per-model")
+    },
 }

@@ -42,11 +42,9 @@ _SECOND = Group("A second look", sort_key=2)
 _AGAIN = (  # what may be asked otherwise than in the run
     *("numeric_judge", "judge_sampling", "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning"),
     *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens", "judge_prompts"),
-    *("device", "batch_tokens", "threads", "connections", "timeout", "retries", "batch"),
-    *("cluster", "gpus_per_model"),
+    *("connections", "timeout", "retries", "batch", "cluster"),
     *OF_JUDGES,
     "construct",
-    "trust_remote_code",
 )
 _SAID = {
     **dict.fromkeys(OF_JUDGES, "none"),

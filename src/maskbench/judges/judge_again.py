@@ -25,7 +25,6 @@ from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.rules import named
 from maskbench.method.steps import Step
-from maskbench.models.hf.opening import Stock, check_options
 from maskbench.models.names import check_judges, open_judges
 from maskbench.runs.begin import give_judge, judges_of, prompts_used
 from maskbench.runs.bill import prices_kept
@@ -92,7 +91,6 @@ def check_judging(
     Of what `is_new` models and keys are looked for, so that what is wrong with them leaves nothing empty behind.
     """
     check(settings)
-    check_options(settings)
     _check_own(settings, judges)
     brought = [model.name for model in (judges or {}).values()]
     known_prices(settings, environ, brought, ("judge",), prices_kept(folder, name))
@@ -142,7 +140,6 @@ class Job:
     book: Callable[[], Book]
     seconds: str | None
     stopper: Stopper = field(default_factory=Stopper, kw_only=True)
-    stock: Stock | None = field(default=None, kw_only=True)  # keeps models that are loaded in this process
 
     def add(self, chosen: Mapping[Key, float], second: Look | None = None) -> None:
         """Make the set's entry in run.json, with the scenarios that it is about where it is not about all."""
@@ -239,7 +236,7 @@ class Job:
         )
         asking.carry_out(
             self.book(),
-            lambda reach: Asked(own or open_judges(self.settings, reach, self.stock)),
+            lambda reach: Asked(own or open_judges(self.settings, reach)),
             lambda asked, gate: executor(self.settings, self.store, passes, asked.judges, watcher, gate, make=make),
             expected(self.store, passes),
         )
@@ -253,7 +250,6 @@ def set_job(
     prompts: Prompts,
     passes: Passes | None = None,
     stopper: Stopper | None = None,
-    stock: Stock | None = None,
 ) -> Job:
     """The job of a verdict set: by default all stored replies are judged, those to controls among them."""
     hearing = _hearing(folder, settings, prompts, name)
@@ -267,7 +263,6 @@ def set_job(
         partial(_book, folder, store, name),
         "seconds" if name == VERDICTS else f"seconds {name}",
         stopper=stopper or Stopper(),
-        stock=stock,
     )
 
 

@@ -85,7 +85,7 @@ class Reach(NamedTuple):
     learned: Mapping[str, Mapping[str, Any]] = {}
     elsewhere: Elsewhere | None = None
 
-    def to(self, name: str, role: str, stage: Stage, settings: Settings, stock: Stock | None) -> Opening:
+    def to(self, name: str, role: str, stage: Stage, settings: Settings, stock: Stock | None = None) -> Opening:
         """A model to be opened this way."""
         learned = self.learned.get(role)
         return Opening(name, stage, settings, self.environ, self.gate, learned, stock, self.elsewhere)
@@ -94,7 +94,7 @@ class Reach(NamedTuple):
 def _hf(opening: Opening) -> Model:
     from maskbench.models.hf.opening import open_hf
 
-    return open_hf(opening.name, opening.settings, opening.stage, opening.environ, opening.stock)
+    return open_hf(opening.name, opening.settings, opening.environ, opening.stock)
 
 
 def _hf_name(name: str) -> object:
@@ -106,7 +106,7 @@ def _hf_name(name: str) -> object:
 def _try_hf(opening: Opening) -> None:
     from maskbench.models.hf.opening import check_hf
 
-    check_hf(opening.name, opening.settings, opening.stage, opening.environ)
+    check_hf(opening.name, opening.settings, opening.environ)
 
 
 def _sim(opening: Opening) -> Model:
@@ -167,7 +167,7 @@ def _scripted(opening: Opening) -> Model:
 _ENDLESS = 1_000_000
 _OF_PINOCCHIO = Defaults(judge="rules/sandbox", scenarios="sandbox")
 KINDS: Mapping[str, ModelKind] = {
-    "hf": ModelKind(_hf, check=_hf_name, try_out=_try_hf, weighs=True),
+    "hf": ModelKind(_hf, ("subject",), check=_hf_name, try_out=_try_hf, weighs=True),
     "inspect": ModelKind(_inspect, check=_inspect_name),
     "pinocchio": ModelKind(_pinocchio, ("subject",), _OF_PINOCCHIO, weighs=True),
     "sim": ModelKind(_sim, ("subject",), Defaults(judge="sim-judge", scenarios="starter")),
@@ -227,7 +227,7 @@ def _check_one(name: str, stage: Stage, settings: Settings, environ: Mapping[str
         )
     settings = settings.having(device=None) if settings.pace.cluster else settings  # it is there that a device must be
     opening = Opening(name, stage, settings, environ, asyncio.Semaphore(1))
-    kind = KINDS.get(_kind(name))
+    kind = _able(opening)
     if kind and kind.try_out:
         kind.try_out(opening)
     else:
@@ -243,15 +243,15 @@ def open_subject(settings: Settings, reach: Reach, stock: Stock | None = None) -
     return _open(reach.to(settings.subject.name, "subject", "subject", settings, stock))
 
 
-def open_judges(settings: Settings, reach: Reach, stock: Stock | None = None) -> dict[Kind, Model]:
+def open_judges(settings: Settings, reach: Reach) -> dict[Kind, Model]:
     """The judge for each kind of scenario, often one and the same; raises as `open_subject` does."""
     _check_pairing(settings)
-    binary = _open(reach.to(settings.judging.judge, "binary", "judge", settings, stock))
+    binary = _open(reach.to(settings.judging.judge, "binary", "judge", settings))
     if settings.judging.numeric_judge == settings.judging.judge:
         return {"binary": binary, "numerical": binary}
     return {
         "binary": binary,
-        "numerical": _open(reach.to(settings.judging.numeric_judge, "numeric", "judge", settings, stock)),
+        "numerical": _open(reach.to(settings.judging.numeric_judge, "numeric", "judge", settings)),
     }
 
 
@@ -266,9 +266,9 @@ def _check_pairing(settings: Settings) -> None:
             raise UsageError(f"{judge} reads only what pinocchio says. Give {settings.subject.name} another --judge.")
 
 
-def open_alone(name: str, stage: Stage, settings: Settings, environ: Mapping[str, str]) -> Model:
-    """One model by itself, in a process that has nothing else of the run; raises as `open_subject` does."""
-    return _open(Opening(name, stage, settings, environ, asyncio.Semaphore(_ENDLESS)))
+def open_alone(name: str, settings: Settings, environ: Mapping[str, str]) -> Model:
+    """The subject by itself, in a process that has nothing else of the run; raises as `open_subject` does."""
+    return _open(Opening(name, "subject", settings, environ, asyncio.Semaphore(_ENDLESS)))
 
 
 def weighs(name: str) -> bool:
@@ -278,12 +278,23 @@ def weighs(name: str) -> bool:
 
 
 def _open(opening: Opening) -> Model:
-    kind = KINDS.get(named := _kind(opening.name))
-    if kind and opening.stage not in kind.stages:
-        raise UsageError(f"{opening.name} cannot be the {opening.stage}. {named} is a {kind.stages[0]}.")
+    kind = _able(opening)
     if opening.elsewhere and (model := opening.elsewhere(opening)) is not None:
         return model
     return kind.open(opening) if kind else open_chat(opening)
+
+
+def _able(opening: Opening) -> ModelKind | None:
+    """The kind of a model, None for one at an endpoint; raises UsageError where it cannot take its part in the run."""
+    kind = KINDS.get(named := _kind(opening.name))
+    if kind and opening.stage not in kind.stages:
+        if named == "hf":
+            raise UsageError(
+                f"{opening.name} cannot be the judge: a model in this process is only ever the subject, and a judge "
+                "is on a server, as in `vllm serve NAME` and --judge vllm/NAME."
+            )
+        raise UsageError(f"{opening.name} cannot be the {opening.stage}. {named} is a {kind.stages[0]}.")
+    return kind
 
 
 def open_chat(opening: Opening, kind: type[ChatModel] | None = None) -> ChatModel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,7 +24,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]{0,79}")
 class Task:
     """One run of a sweep; with `verdicts` it judges the replies of the run in `folder` as that verdict set.
 
-    It waits until those that it `needs` are done, and those that it `follows` have ended; `devices` of this machine are
+    It waits until those that it `needs` are done, and those that it `follows` have ended; a `device` of this machine is
     its alone.
     """
 
@@ -34,7 +34,7 @@ class Task:
     verdicts: str | None = None
     needs: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
-    devices: frozenset[str] = frozenset()
+    device: str | None = None
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -92,7 +92,7 @@ def arrange(runs: Mapping[str, Settings], out: Path, *, without: Collection[str]
     tasks: dict[str, Task] = {}
     for name, settings in runs.items():
         if bases[name] == name:
-            tasks[name] = Task(name, settings, RunFolder(out / name).path, devices=_devices(settings))
+            tasks[name] = Task(name, settings, RunFolder(out / name).path, device=_device_of(settings))
     for name, settings in runs.items():
         if bases[name] != name:
             tasks[name] = _judged(name, settings, tasks[bases[name]], tasks)
@@ -132,7 +132,7 @@ def _judged(name: str, settings: Settings, base: Task, tasks: Mapping[str, Task]
     """A run that judges the replies of another one, after all that may have some of its verdicts."""
     check_name(name)
     before = [task.name for task in tasks.values() if task.folder == base.folder]
-    return Task(name, settings, base.folder, name, (base.name,), tuple(before), _devices(settings, ("judge",)))
+    return Task(name, settings, base.folder, name, (base.name,), tuple(before))
 
 
 def sources(task: Task, tasks: Mapping[str, Task]) -> Iterator[Task]:
@@ -140,17 +140,12 @@ def sources(task: Task, tasks: Mapping[str, Task]) -> Iterator[Task]:
     yield from (tasks[name] for name in task.follows)
 
 
-def _devices(settings: Settings, stages: Sequence[Stage] = ("subject", "judge")) -> frozenset[str]:
-    """The devices of this machine that the models of a run work on."""
-    judges = settings.judging.judges if "judge" in stages else ()
-    names = {*judges, *((settings.subject.name,) if "subject" in stages else ())}
-    if settings.pace.cluster is not None:
-        return frozenset()
-    kinds = {name.partition("/")[0] for name in names}
-    devices = {"cpu"} if "pinocchio" in kinds else set()
-    if "hf" in kinds:
-        devices.add(_device(settings.pace.device))
-    return frozenset(devices)
+def _device_of(settings: Settings) -> str | None:
+    """The device of this machine that the subject of a run works on."""
+    kind = settings.subject.name.partition("/")[0]
+    if settings.pace.cluster is not None or kind not in ("hf", "pinocchio"):
+        return None
+    return _device(settings.pace.device) if kind == "hf" else "cpu"
 
 
 def _device(asked: str | None) -> str:

@@ -104,7 +104,7 @@ class _Sweep:
     _gone: list[SweepRun] = field(default_factory=list)
     _created: str = ""
     _stoppers: dict[str, Stopper] = field(default_factory=dict)  # of what is under way
-    _stocks: dict[frozenset[str], tuple[str, Stock]] = field(default_factory=dict)  # the last subject of each device
+    _stocks: dict[str, tuple[str, Stock]] = field(default_factory=dict)  # the last subject of each device
     _ended: SimpleQueue[tuple[str, Swept | BaseException]] = field(default_factory=SimpleQueue)
     _broken: BaseException | None = None
     _logs: list[_Log] = field(default_factory=list)  # of the runs that were begun
@@ -187,10 +187,10 @@ class _Sweep:
     def _is_free(self, task: Task) -> bool:
         """Whether nobody is under way whom it has to wait for."""
         under_way = [self.tasks[name] for name in self._stoppers]
-        taken = {device for other in under_way for device in other.devices}
+        is_taken = task.device is not None and task.device in {other.device for other in under_way}
         folders = {other.folder for other in under_way}
         waits = any(self.swept[name].state in ("waiting", "running") for name in (*task.needs, *task.follows))
-        return not waits and task.folder not in folders and taken.isdisjoint(task.devices)
+        return not waits and task.folder not in folders and not is_taken
 
     def _begin(self, task: Task) -> None:
         stopper = self._stoppers[task.name] = self.pool.stopper(task.name)
@@ -227,11 +227,11 @@ class _Sweep:
 
     def _stock(self, task: Task) -> Stock | None:
         """What keeps a loaded model for the next run of the same one; another model's weights make room."""
-        if not task.devices:
+        if task.device is None:
             return None
-        loaded = self._stocks.get(task.devices)
+        loaded = self._stocks.get(task.device)
         if loaded is None or loaded[0] != task.settings.subject.name:
-            loaded = self._stocks[task.devices] = task.settings.subject.name, Stock()
+            loaded = self._stocks[task.device] = task.settings.subject.name, Stock()
         return loaded[1]
 
     def _judged(self, task: Task, name: str, watcher: Watcher, stopper: Stopper) -> Summary:

@@ -34,7 +34,6 @@ from maskbench.method.forms.prompts import Prompts
 from maskbench.method.forms.questions import prompts_hash, question_prompts
 from maskbench.method.steps import REPLIES, Known, Slot, Step
 from maskbench.method.tasks import questions, verdicts
-from maskbench.models.hf.opening import Stock
 from maskbench.runs.begin import Taken, prepare
 from maskbench.runs.folder import ExamFolder
 from maskbench.runs.protocol import Pass
@@ -186,9 +185,9 @@ class _Exam:
 
     def sittings(self, store: Store, repeat: int, stop_early: bool = False) -> list[_Sitting]:
         """The repetitions, of which the first may end early."""
-        replies, stock = _replies(self.whole, self.settings), Stock()
+        replies = _replies(self.whole, self.settings)
         return [
-            _Sitting(self, store, stock, replies, number, stages(self.paper) if stop_early and number == 1 else ())
+            _Sitting(self, store, replies, number, stages(self.paper) if stop_early and number == 1 else ())
             for number in range(1, repeat + 1)
         ]
 
@@ -199,7 +198,6 @@ class _Sitting:
 
     exam: _Exam
     store: Store
-    stock: Stock
     replies: Mapping[Key, Sequence[Stored]] = field(repr=False)
     number: int
     stages: Sequence[Collection[str]]  # by the ids of items
@@ -217,7 +215,7 @@ class _Sitting:
     def job(self) -> Job:
         """The job of its set of verdicts."""
         exam = self.exam
-        return set_job(exam.folder, self.store, exam.settings, self.name, exam.prompts, self.passes, stock=self.stock)
+        return set_job(exam.folder, self.store, exam.settings, self.name, exam.prompts, self.passes)
 
     def hearing(self) -> Hearing:
         """The hearing: with the repetition in the keys nothing is shared, and no seed goes out twice."""

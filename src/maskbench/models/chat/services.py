@@ -173,8 +173,8 @@ def _suggestion(service: str, model: str) -> str:
     own = f"For a server of your own: vllm/{service}. " if service else ""
     return (
         f"{own}A model at an endpoint is SERVICE/NAME, with SERVICE one of {', '.join(SERVICES)}; "
-        f"{ANY}/SERVICE/NAME is any other service of the same protocol. Without an endpoint there are hf/NAME_OR_PATH "
-        "(in this process), scripted/FILE.json, and as subjects pinocchio and sim."
+        f"{ANY}/SERVICE/NAME is any other service of the same protocol. Without an endpoint there are "
+        "scripted/FILE.json, and as subjects hf/NAME_OR_PATH (in this process), pinocchio and sim."
     )
 
 

@@ -1,4 +1,4 @@
-"""The subject and judge `hf/NAME_OR_PATH`: a transformers model in this process.
+"""The subject `hf/NAME_OR_PATH`: a transformers model in this process.
 
 decoding.py continues prompts, batches.py makes batches of them, model.py answers asks, opening.py reads the settings.
 """

@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -22,39 +22,21 @@ from maskbench.types import Failure
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from maskbench.models.hf.forms import Form, Grammar
     from maskbench.models.hf.loading import Loaded
 
 SPARSE = 0.75  # where a smaller share of a batch still goes on, its rows are compacted
-LIKELIEST = 20  # tokens whose probabilities are kept, as endpoints give them
-
-
-@dataclass(frozen=True, slots=True)
-class Chance:
-    """The log-probability of a token that was drawn, and those of the likeliest in its place, by token."""
-
-    token: int
-    logprob: float
-    likeliest: dict[int, float]
 
 
 @dataclass(slots=True, eq=False)
 class Sample:
-    """One answer in the making; `most` is how many tokens it may ever have, `first` how many at first.
-
-    `grammar` holds it to a form; `chances` are kept where `logprobs` asks for them.
-    """
+    """One answer in the making; `most` is how many tokens it may ever have, `first` how many at first."""
 
     prompt: tuple[int, ...]
     seed: int
     temperature: float
     first: int
     most: int
-    grammar: Grammar | None = None
-    logprobs: bool = False
     tokens: list[int] = field(default_factory=list)
-    chances: list[Chance] = field(default_factory=list)
-    form: Form | None = None
     limit: int = 0  # tokens that it may have as things stand
     doubled: bool = False  # the limit was doubled, because there was no answer yet
     broken: bool = False  # its logits are no numbers
@@ -66,8 +48,7 @@ class Sample:
 
     def begin(self) -> None:
         """Start, or start over: the same prompt and seed give the same answer."""
-        self.tokens, self.chances, self.limit, self.doubled, self.broken = [], [], self.first, False, False
-        self.form = None if self.grammar is None else self.grammar.begin(self.first)
+        self.tokens, self.limit, self.doubled, self.broken = [], self.first, False, False
         self.rng = np.random.default_rng(self.seed)
         self._began = time.monotonic()
 
@@ -118,7 +99,7 @@ class Batch:
         `grow` says what limit a sample that has come to its limit has from now on; it goes on where that is larger.
         """
         assert self._rows is not None, "nothing has joined"  # noqa: S101
-        drawn = _draw(self._loaded, self._rows.logits, self._samples)
+        drawn = _drawn(self._rows.logits, self._samples)
         ended: list[Sample] = []
         for row, (sample, token) in enumerate(zip(self._samples, drawn.tolist(), strict=True)):
             if sample is not None and self._ended(sample, token, grow):
@@ -134,8 +115,6 @@ class Batch:
             return True
         self.drawn += 1
         sample.tokens.append(token)
-        if sample.form is not None:
-            sample.form.accept(token)
         if token in self._loaded.ends:
             return True
         if len(sample.tokens) >= sample.limit:
@@ -159,17 +138,8 @@ class Batch:
         self._samples = [self._samples[row] for row in rows]
 
 
-def _draw(loaded: Loaded, logits: Tensor, samples: Sequence[Sample | None]) -> Tensor:
-    """A token for each row, (rows, tokens) to (rows,): the likeliest at temperature 0, −1 where none is a number."""
-    allowed = _allowed(logits, samples)
-    drawn = _drawn(logits if allowed is None else logits.masked_fill(~allowed, -torch.inf), samples)
-    asked = [row for row, sample in enumerate(samples) if sample is not None and sample.logprobs]
-    if asked:
-        _note(logits[asked], drawn[asked].tolist(), [samples[row] for row in asked], loaded.chat.letters)
-    return drawn
-
-
 def _drawn(logits: Tensor, samples: Sequence[Sample | None]) -> Tensor:
+    """A token for each row, (rows, tokens) to (rows,): the likeliest at temperature 0, −1 where none is a number."""
     most, likeliest = logits.max(dim=1, keepdim=True)
     tokens = likeliest[:, 0]
     temperatures = [sample.temperature if sample else 0.0 for sample in samples]
@@ -183,28 +153,3 @@ def _drawn(logits: Tensor, samples: Sequence[Sample | None]) -> Tensor:
         drawn = (sums <= reached).sum(dim=1).clamp(max=logits.shape[1] - 1)
         tokens = drawn.where(warmth[:, 0] > 0, tokens)
     return tokens.where(most[:, 0].isfinite(), -1)
-
-
-def _allowed(logits: Tensor, samples: Sequence[Sample | None]) -> Tensor | None:
-    """Which tokens each row may draw, where any is held to a form."""
-    forms = [None if sample is None else sample.form for sample in samples]
-    held = [None if form is None else form.allowed() for form in forms]
-    if all(row is None for row in held):
-        return None
-    allowed = np.ones(logits.shape, dtype=bool)
-    for row, tokens in enumerate(held):
-        if tokens is not None:
-            allowed[row, : len(tokens)] = tokens[: logits.shape[1]]
-            allowed[row, len(tokens) :] = False
-    return torch.from_numpy(allowed).to(logits.device)
-
-
-def _note(logits: Tensor, drawn: Sequence[int], samples: Sequence[Any], letters: Sequence[int]) -> None:
-    """Keep the probabilities of what was drawn, of the likeliest tokens and of the letters of verdicts."""
-    logprobs = logits.log_softmax(dim=1)
-    best = logprobs.topk(min(LIKELIEST, logprobs.shape[1]), dim=1).indices
-    for row, (sample, token) in enumerate(zip(samples, drawn, strict=True)):
-        if token >= 0:
-            tokens = dict.fromkeys([*best[row].tolist(), *letters])
-            chances = dict(zip(tokens, logprobs[row][list(tokens)].tolist(), strict=True))
-            sample.chances.append(Chance(token, float(logprobs[row, token]), chances))

@@ -1,4 +1,4 @@
-"""A transformers model in this process as subject or judge.
+"""A transformers model in this process as the subject.
 
 Samples are answered many at a time, in a thread of their own; the event loop stays free. Each is handed over when it
 ends, and whoever waits takes its row. Samples of one prompt that begin together are drawn from one reading of it.
@@ -18,11 +18,10 @@ from maskbench.models.chat.reasoning import Split, split_reasoning, tag_warning,
 from maskbench.models.chat.wire import is_visible
 from maskbench.models.hf.batches import Engine, NoRoom, Steering, free
 from maskbench.models.hf.decoding import Sample
-from maskbench.models.hf.forms import Forms, Grammar, Unheld
 from maskbench.models.hf.loading import is_organism
 from maskbench.models.hf.steering import checked_layers
 from maskbench.settings import Truncation
-from maskbench.types import Ask, Failure, Reply, Sampling, Stage, Token, Usage
+from maskbench.types import Ask, Failure, Reply, Sampling, Usage
 
 if TYPE_CHECKING:
     from maskbench.models.hf.loading import Loaded
@@ -32,7 +31,7 @@ IGNORED = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")  # of
 
 
 class HfModel:
-    """A subject or judge in this process.
+    """A subject in this process.
 
     `batch_tokens` bounds what may be held at a time, prompts and answers together; where memory runs out all the
     same, it is halved for good. `threads` is for what torch computes on a CPU, None for the quicker of one and all.
@@ -47,7 +46,6 @@ class HfModel:
         name: str,
         loaded: Loaded,
         sampling: Sampling,
-        stage: Stage = "subject",
         *,
         on_truncation: Truncation = "judge",
         batch_tokens: int | None = None,
@@ -58,9 +56,7 @@ class HfModel:
         """Raises UsageError for steering that does not fit the model."""
         self.name = name
         self._engine: Engine | None = Engine(loaded, steering, batch_tokens, threads)
-        self._forms = Forms(loaded)
         self._sampling = sampling
-        self._stage = stage
         self._on_truncation = on_truncation
         self._let_go = let_go
         self._about = _about(name, self._engine, sampling, steering)
@@ -91,29 +87,15 @@ class HfModel:
         try:
             prompt = tuple(loaded.prompt(ask.messages))
         except UsageError as error:  # the template refuses this conversation; it may take others
-            return [Failure(self._stage, "bad_request", str(error)) for _ in ask.runs]
+            return [Failure("subject", "bad_request", str(error)) for _ in ask.runs]
         room = loaded.context - len(prompt)
         if room < 1:
             detail = f"The prompt has {len(prompt)} tokens; {self.name} reads fewer than {loaded.context}."
-            return [Failure(self._stage, "too_large", detail) for _ in ask.runs]
-        first, room = (ask.most, ask.most) if ask.most else (min(self._sampling.max_tokens, room), room)
-        grammar, heat = self._grammar(ask), self._sampling.temperature
-        samples = [Sample(prompt, seed, heat, first, room, grammar, ask.logprobs) for seed in ask.seeds]
+            return [Failure("subject", "too_large", detail) for _ in ask.runs]
+        first, heat = min(self._sampling.max_tokens, room), self._sampling.temperature
+        samples = [Sample(prompt, seed, heat, first, room) for seed in ask.seeds]
         await asyncio.gather(*(self._answered(sample) for sample in samples))
-        return [sample.failure or self._reply(loaded, sample, schema=ask.schema is not None) for sample in samples]
-
-    def _grammar(self, ask: Ask) -> Grammar | None:
-        """What holds the answer to the form that is asked for; None, and a warning, where nothing can."""
-        if ask.schema is None:
-            return None
-        try:
-            return self._forms.grammar(ask.schema)
-        except Unheld as why:
-            self._warned["form"] = (
-                f"{self.name} is not held to the JSON form of a verdict ({why}), so that more of its verdicts may be "
-                "unreadable. A model on a server is the better judge."
-            )
-            return None
+        return [sample.failure or self._reply(loaded, sample) for sample in samples]
 
     def describe(self) -> dict[str, Any]:
         """Which weights, what was done to them, and what they are run by."""
@@ -189,7 +171,7 @@ class HfModel:
             (alone,) = samples
             size, device = len(alone.prompt), engine.loaded.device
             detail = f"A prompt of {size} tokens and its answer do not fit the memory of {device}."
-            alone.failure = Failure(self._stage, "too_large", detail)
+            alone.failure = Failure("subject", "too_large", detail)
             return _finish(samples)
         engine.shrink(samples)
         self._about["batch_tokens"] = engine.budget
@@ -228,7 +210,7 @@ class HfModel:
     def _expect_reasoning(self, engine: Engine) -> None:
         engine.extra = self._sampling.reasoning_tokens
 
-    def _reply(self, loaded: Loaded, sample: Sample, *, schema: bool) -> Reply | Failure:
+    def _reply(self, loaded: Loaded, sample: Sample) -> Reply | Failure:
         """A finished sample as a reply or a failure."""
         text, reasoning, unclosed, opened = _read(loaded, sample)
         cut = not sample.tokens or sample.tokens[-1] not in loaded.ends
@@ -238,32 +220,33 @@ class HfModel:
         if tag := unknown_tag(text, cut) or (mark and mark[0]):
             self._warned.setdefault("tag", f"{self.name} {tag_warning(tag)}.")
         thought = len(loaded.tokenizer.encode(reasoning, add_special_tokens=False)) if reasoning else None
-        sent = {"temperature": sample.temperature, "max_tokens": sample.limit, "seed": sample.seed, "top_p": 1.0}
-        wanted = {"schema": sample.grammar is not None} if schema else {}
-        as_it_came = opened and self._stage == "subject"  # the run decides what the closing mark is
         return Reply(
-            loaded.chat.text(sample.tokens) if as_it_came else text,
-            None if as_it_came else reasoning,
+            loaded.chat.text(sample.tokens) if opened else text,  # the run decides what a lone closing mark is
+            None if opened else reasoning,
             truncated=cut,
             usage=Usage(len(sample.prompt), len(sample.tokens), thought),
             model=loaded.name,
             fingerprint=loaded.fingerprint,
-            sent={**sent, **wanted, **({"logprobs": True} if sample.logprobs else {})},
+            sent={
+                "temperature": sample.temperature,
+                "max_tokens": sample.limit,
+                "seed": sample.seed,
+                "top_p": 1.0,
+            },
             seconds=sample.seconds,
-            tokens=_tokens(loaded, sample, text),
         )
 
     def _trouble(self, sample: Sample, text: str, *, cut: bool, unclosed: bool) -> Failure | None:
         tokens = len(sample.tokens)
         if sample.broken:
             detail = "the logits are no numbers any more: try --dtype bf16 or fp32, or a smaller --strength"
-            return Failure(self._stage, "raised", f"{self.name}: {detail}.")
+            return Failure("subject", "raised", f"{self.name}: {detail}.")
         if unclosed or (cut and not is_visible(text)):
-            return Failure(self._stage, "unclosed_reasoning", f"the answer was still only reasoning at {tokens} tokens")
+            return Failure("subject", "unclosed_reasoning", f"the answer was still only reasoning at {tokens} tokens")
         if not is_visible(before_mark(text)):
-            return Failure(self._stage, "empty", f"the answer was empty after {tokens} tokens")
+            return Failure("subject", "empty", f"the answer was empty after {tokens} tokens")
         if cut and self._on_truncation != "judge":
-            return Failure(self._stage, "truncated", f"the answer was cut off at {tokens} tokens")
+            return Failure("subject", "truncated", f"the answer was cut off at {tokens} tokens")
         return None
 
 
@@ -271,23 +254,6 @@ def _read(loaded: Loaded, sample: Sample) -> Split:
     """Visible text and reasoning of a sample; the template may have opened a think block."""
     answer = loaded.chat.text(sample.tokens)
     return split_reasoning(f"<think>{answer}" if loaded.chat.opens else answer)
-
-
-def _tokens(loaded: Loaded, sample: Sample, text: str) -> tuple[Token, ...]:
-    """The tokens of the visible text with their probabilities, where these were asked for; its thoughts come first."""
-    word = loaded.chat.word
-    ended = int(bool(sample.tokens) and sample.tokens[-1] in loaded.ends)
-    tokens: list[Token] = []
-    for chance in reversed(sample.chances):
-        if chance.token in loaded.ends:
-            continue
-        likeliest = {}
-        for token, logprob in sorted(chance.likeliest.items(), key=lambda pair: pair[1]):
-            likeliest[word(token)] = logprob  # several tokens may have one text: the likeliest counts
-        tokens.insert(0, Token(word(chance.token), chance.logprob, likeliest))
-        if loaded.chat.text(sample.tokens[-len(tokens) - ended :]).strip() == text.strip():
-            return tuple(tokens)
-    return ()
 
 
 def _finish(samples: Sequence[Sample]) -> None:

@@ -21,7 +21,6 @@ from maskbench.models.hf.loading import (
 )
 from maskbench.models.hf.vectors import load_vectors
 from maskbench.settings import Settings
-from maskbench.types import Stage
 
 if TYPE_CHECKING:
     from maskbench.models.hf.batches import Steering
@@ -38,18 +37,16 @@ class Stock:
     def __len__(self) -> int:
         return len(self._loaded)
 
-    def base(self, place: str, settings: Settings, stage: Stage, environ: Mapping[str, str]) -> Loaded:
-        """The model without an adapter, the subject's template with its arguments; raises as `load` does."""
-        # Subject and judge never share one: an adapter changes a model in place.
-        arguments = settings.subject.template_args if stage == "subject" else None
+    def base(self, place: str, settings: Settings, environ: Mapping[str, str]) -> Loaded:
+        """The model without an adapter, its template with its arguments; raises as `load` does."""
         how = (
             settings.subject.dtype,
             settings.subject.quantize,
             settings.pace.device,
             settings.subject.trust_remote_code,
-            arguments,
+            settings.subject.template_args,
         )
-        key = (place, stage, *map(str, how))
+        key = (place, *map(str, how))
         if key not in self._loaded:
             self._loaded[key] = load(
                 place,
@@ -58,37 +55,33 @@ class Stock:
                 device=settings.pace.device,
                 trust_remote_code=settings.subject.trust_remote_code,
                 environ=environ,
-                template_args=fields(arguments),
+                template_args=fields(settings.subject.template_args),
             )
         return self._loaded[key]
 
 
-def open_hf(
-    name: str, settings: Settings, stage: Stage, environ: Mapping[str, str], stock: Stock | None = None
-) -> HfModel:
-    """The model `hf/NAME_OR_PATH` with what the settings do to the subject; raises as `load` does.
+def open_hf(name: str, settings: Settings, environ: Mapping[str, str], stock: Stock | None = None) -> HfModel:
+    """The subject `hf/NAME_OR_PATH` with what the settings do to it; raises as `load` does.
 
     `stock` keeps the base model for the next run; without it, its memory is free once the model is closed.
     """
     require_torch()
     from maskbench.models.hf.model import HfModel
 
-    subject = stage == "subject"
-    loaded = (Stock() if stock is None else stock).base(place_of(name), settings, stage, environ)
+    loaded = (Stock() if stock is None else stock).base(place_of(name), settings, environ)
     let_go: Callable[[], object] | None = None
-    if subject and settings.subject.adapter:
+    if settings.subject.adapter:
         loaded = with_adapter(loaded, Path(settings.subject.adapter))
         let_go = partial(without_adapter, loaded)
     try:
         return HfModel(
             name,
             loaded,
-            settings.subject.sampling if subject else settings.judging.sampling,
-            stage,
-            on_truncation=settings.subject.on_truncation if subject else "judge",
+            settings.subject.sampling,
+            on_truncation=settings.subject.on_truncation,
             batch_tokens=settings.pace.batch_tokens,
             threads=settings.pace.threads,
-            steering=_steering(settings) if subject else None,
+            steering=_steering(settings),
             let_go=let_go,
         )
     except BaseException:
@@ -97,7 +90,7 @@ def open_hf(
         raise
 
 
-def check_hf(name: str, settings: Settings, stage: Stage, environ: Mapping[str, str]) -> None:
+def check_hf(name: str, settings: Settings, environ: Mapping[str, str]) -> None:
     """Raise for a model that cannot be opened, an adapter or steering that cannot fit, before weights are read.
 
     A model on the hub is downloaded.
@@ -109,8 +102,6 @@ def check_hf(name: str, settings: Settings, stage: Stage, environ: Mapping[str, 
     check_safetensors(folder, place)
     device_of(settings.pace.device)
     about = shape(place, folder, settings.subject.trust_remote_code)
-    if stage == "judge":
-        return
     if settings.subject.adapter:
         adapter_hash(Path(settings.subject.adapter))
         check_base(Path(settings.subject.adapter), place, folder)
@@ -120,10 +111,7 @@ def check_hf(name: str, settings: Settings, stage: Stage, environ: Mapping[str, 
 
 def check_options(settings: Settings) -> None:
     """Raise UsageError for options of models in this process that nothing here can follow."""
-    subject, names = (
-        settings.subject.name,
-        (settings.subject.name, settings.judging.judge, settings.judging.numeric_judge),
-    )
+    subject = settings.subject.name
     for option, value in (("--adapter", settings.subject.adapter), ("--steer", settings.subject.steer)):
         if value and not is_local(subject):
             instead = "hf/pinocchio" if subject == "pinocchio" else "hf/NAME_OR_PATH"
@@ -138,8 +126,8 @@ def check_options(settings: Settings) -> None:
         "trust-remote-code": settings.subject.trust_remote_code,
     }
     for option, is_given in given.items():
-        if is_given and not any(map(is_local, names)):
-            raise UsageError(f"--{option} is for models in this process (hf/NAME_OR_PATH), and there is none here.")
+        if is_given and not is_local(subject):
+            raise UsageError(f"--{option} is for a model in this process (hf/NAME_OR_PATH), and {subject} is none.")
 
 
 def is_local(name: str) -> bool:

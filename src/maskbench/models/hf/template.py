@@ -36,7 +36,7 @@ class Chat:
     `ends` are the tokens that end a turn; `opens` says whether the template opens a think block for the model;
     `folds` whether the template has no system role, so that its text goes before the first user message;
     `template_hash` stands for the template's text. `template_args` are variables that the template is given, such as
-    `enable_thinking`; `letters` are the tokens that are A, B, C or D, with a space before it or without.
+    `enable_thinking`.
     """
 
     def __init__(self, name: str, tokenizer: Any, template_args: Mapping[str, Any] | None = None) -> None:
@@ -49,7 +49,6 @@ class Chat:
         self.template_args = dict(template_args or {})
         if taken := sorted(NO_VARIABLES & self.template_args.keys()):
             raise UsageError(f"--template-args: {taken[0]} is set by maskbench. Leave it out.")
-        self.letters = _letters(tokenizer)
         self.folds = False
         self._template = _DATED + tokenizer.get_chat_template()
         self._control = _control_tokens(tokenizer)
@@ -92,10 +91,6 @@ class Chat:
         kept = [token for token in tokens if token not in self._kept and token not in self.ends]
         text = self.tokenizer.decode(kept, skip_special_tokens=False, clean_up_tokenization_spaces=False)
         return str(text).removeprefix(" ")
-
-    def word(self, token: int) -> str:
-        """The text of one token."""
-        return str(self.tokenizer.decode([token], skip_special_tokens=False, clean_up_tokenization_spaces=False))
 
     def _render(self, messages: Sequence[Message], answering: bool) -> str:
         from jinja2 import TemplateError
@@ -201,10 +196,3 @@ def _control_tokens(tokenizer: Any) -> dict[str, int]:
         for id_, added in sorted(tokenizer.added_tokens_decoder.items())
         if added.special or added.content in THINK or (added.content in template and not added.content.isspace())
     }
-
-
-def _letters(tokenizer: Any) -> tuple[int, ...]:
-    """The tokens that are one of a verdict's letters alone."""
-    texts = [before + letter for before in ("", " ") for letter in "ABCD"]
-    read = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
-    return tuple(dict.fromkeys(tokens[0] for tokens in read if len(tokens) == 1))
