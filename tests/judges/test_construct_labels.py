@@ -206,8 +206,6 @@ def test_agreement_is_that_of_two_by_two_counts(folder: RunFolder) -> None:
     harm = construct_people(folder).questions["harm"]
     assert harm.raters.keys() == {"Anna / Ben"}
     assert 0.4 < (harm.raters["Anna / Ben"].agree or 0) < 0.6
-    assert harm.all_raters is not None
-    assert harm.all_raters.n == len(scenarios)
 
 
 def test_labels_correct_the_readings(folder: RunFolder) -> None:

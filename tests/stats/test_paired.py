@@ -13,7 +13,7 @@ from scipy.stats import binom, binomtest, norm, permutation_test  # type: ignore
 from maskbench.stats.figures import Difference
 from maskbench.stats.paired import (
     _coins,
-    _drawn_by_bits,
+    _drawn,
     difference_bounds,
     factors,
     holm,
@@ -419,16 +419,16 @@ def test_the_chances_of_many_coins_are_binomial(coins: int) -> None:
     assert _coins(coins) == pytest.approx(binom.pmf(np.arange(coins + 1), coins, 0.5), rel=1e-9, abs=1e-300)
 
 
-def test_patterns_drawn_by_bits_are_those_of_coins() -> None:
+def test_drawn_patterns_are_those_of_coins() -> None:
     """Each proposition flips in half of the patterns, and both of its sums together: by means and variances."""
     columns = np.random.default_rng(3).uniform(-1, 1, (403, 2))
-    flipped = _drawn_by_bits(columns, rng(), 20_000)
+    flipped = _drawn(columns, np.ones(403, np.intp), rng(), 20_000)
     assert flipped.mean(axis=0) == pytest.approx(columns.sum(axis=0) / 2, abs=0.3)
     assert np.cov(flipped.T) == pytest.approx(columns.T @ columns / 4, abs=1.5)
 
 
 def test_many_kinds_of_propositions_give_what_few_give() -> None:
-    """The same changes with weights that differ a little go by bits, and come to nearly the same test and interval."""
+    """The same changes with weights that differ a little come to nearly the same test and interval."""
     differences = np.random.default_rng(5).choice([-1.0, 0.0, 1.0], 900, p=[0.15, 0.78, 0.07])
     ids, weights = np.arange(900), np.random.default_rng(6).uniform(0.999, 1.001, 900)
     few, many = (sign_flip(differences, each, ids, rng()) for each in (np.ones(900), weights))

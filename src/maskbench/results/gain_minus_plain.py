@@ -20,13 +20,12 @@ SEED = 20261124  # of the drawn sign patterns: the same run gives the same figur
 class GainMinusPlain(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A share of reports with something to gain less that of plain ones, with its interval over logs.
 
-    `over_kinds` is the interval over the kinds of events, `without_a_kind` the least and the greatest difference when
-    each kind is left out in turn: so few kinds are no sample of anything.
+    `without_a_kind` has the least and the greatest difference when each of the `kinds` of events is left out in turn:
+    so few kinds are no sample of anything.
     """
 
     difference: Difference
     kinds: int
-    over_kinds: Ends | None = None
     without_a_kind: Ends | None = None
 
 
@@ -58,9 +57,7 @@ def _sides(table: Table) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
 def _difference(plain: Table, gain: Table, column: int) -> GainMinusPlain:
     first, other, weights, kinds = plain.shares[:, column], gain.shares[:, column], plain.weights, plain.on_logs["kind"]
-    found, over_kinds = (
-        sign_flip(other - first, weights, ids, np.random.default_rng(SEED)) for ids in (plain.on_logs["log"], kinds)
-    )
+    found = sign_flip(other - first, weights, plain.on_logs["log"], np.random.default_rng(SEED))
     found.first, found.other = (float(weights @ side / weights.sum()) for side in (first, other))
     names = np.unique(kinds)
     without = [
@@ -72,6 +69,5 @@ def _difference(plain: Table, gain: Table, column: int) -> GainMinusPlain:
     return GainMinusPlain(
         structs.replace(found, p=None, p_exact=None, one_sided95=None),
         len(names),
-        over_kinds.ci95,
         (min(without), max(without)) if without else None,
     )

@@ -1,8 +1,7 @@
-"""How far two who rate agree, in figures: shares, Cohen's kappa, Krippendorff's alpha. Arrays in, numbers out.
+"""How far two who rate agree, in figures: shares and Cohen's kappa. Arrays in, numbers out.
 
-Shares and kappa (Cohen 1960) are weighted. Alpha (Krippendorff 2011, nominal) is that of the units as they are, for it
-knows no weights. Intervals of shares are those of all rates (intervals.py); those of
-coefficients and differences are percentiles of a bootstrap over clusters.
+Both are weighted. Intervals of shares are those of all rates (intervals.py); those of kappa and of differences are
+percentiles of a bootstrap over clusters.
 """
 
 from __future__ import annotations
@@ -40,16 +39,8 @@ class Pairs:
     clusters: Ints
 
 
-class Alpha(Struct, forbid_unknown_fields=True):
-    """Krippendorff's alpha with its interval, and how many units two or more raters have rated."""
-
-    n: int
-    alpha: float | None
-    alpha_ci95: Ends | None
-
-
 class Agreed(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The share on which both say the same, kappa and alpha, each with its interval; None where there is none.
+    """The share on which both say the same, and kappa (Cohen 1960), each with its interval; None where there is none.
 
     `counts` says how often each pair of values comes; values without names have none.
     """
@@ -59,8 +50,6 @@ class Agreed(Struct, forbid_unknown_fields=True, kw_only=True):
     agree_ci95: Ends | None
     kappa: float | None
     kappa_ci95: Ends | None
-    alpha: float | None
-    alpha_ci95: Ends | None
     counts: dict[str, int]
 
 
@@ -68,7 +57,7 @@ def agreement(pairs: Pairs, names: Sequence[str] = ()) -> Agreed:
     """How far two agree.
 
     `names` are those of the values that there can be. Without them values mean nothing but by being equal, and there is
-    the share alone. Intervals of coefficients take ten clusters.
+    the share alone. The interval of kappa takes ten clusters.
     """
     kinds = len(names)
     alike = pairs.values[:, 0] == pairs.values[:, 1]
@@ -79,8 +68,6 @@ def agreement(pairs: Pairs, names: Sequence[str] = ()) -> Agreed:
         agree_ci95=share.ci95,
         kappa=None,
         kappa_ci95=None,
-        alpha=None,
-        alpha_ci95=None,
         counts={},
     )
     if names and len(alike):
@@ -88,26 +75,10 @@ def agreement(pairs: Pairs, names: Sequence[str] = ()) -> Agreed:
         every = sorted(Counter(map(tuple, pairs.values.tolist())).items())
         figures.counts = {f"{names[a]}{between}{names[b]}": count for (a, b), count in every}
         times = resampled(pairs.clusters)
-        tables, both_orders = cells(pairs.values, kinds), coincidences(pairs.values, kinds)
+        tables = cells(pairs.values, kinds)
         figures.kappa = _single(kappas(pairs.weights[None] @ tables, kinds))
         figures.kappa_ci95 = _ends(times, lambda part: kappas((part * pairs.weights) @ tables, kinds))
-        figures.alpha, figures.alpha_ci95 = _alpha(times, both_orders, kinds)
     return figures
-
-
-def of_all(values: Floats, clusters: Ints, kinds: int) -> Alpha:
-    """Alpha of any number of raters.
-
-    `values` (raters × units) are whole numbers from 0, NaN where a rater has said nothing; `clusters` as in `Pairs`.
-    """
-    rated = (~np.isnan(values)).sum(axis=0) > 1
-    matrices = coincidences(values[:, rated].T, kinds)
-    return Alpha(int(rated.sum()), *_alpha(resampled(clusters[rated]), matrices, kinds))
-
-
-def _alpha(times: Floats | None, matrices: Floats, kinds: int) -> tuple[float | None, Ends | None]:
-    ends = _ends(times, lambda part: alphas(part @ matrices, kinds))
-    return _single(alphas(matrices.sum(axis=0)[None], kinds)), ends
 
 
 def difference(pairs: Pairs, value: int) -> Difference | None:
@@ -143,20 +114,6 @@ def cells(values: Ints, kinds: int) -> Floats:
     return table
 
 
-def coincidences(values: Ints | Floats, kinds: int) -> Floats:
-    """Units by cells of the coincidence matrix (units × kinds²), of values by unit and rater, NaN where there is none.
-
-    Every ordered pair of what two raters of a unit said counts one over the number of its other raters.
-    """
-    counts = np.stack([(values == kind).sum(axis=1) for kind in range(kinds)], axis=1).astype(float)
-    pairs = (
-        counts[:, :, None] * counts[:, None, :] - np.eye(kinds) * counts[:, :, None]
-    )  # no rater is paired with himself
-    others = np.maximum(counts.sum(axis=1) - 1, 1)
-    matrices: Floats = (pairs / others[:, None, None]).reshape(len(counts), kinds * kinds)
-    return matrices
-
-
 def kappas(tables: Floats, kinds: int) -> Floats:
     """Kappa of many tables (tables × kinds²); NaN where there is none."""
     table = tables.reshape(len(tables), kinds, kinds)
@@ -165,17 +122,6 @@ def kappas(tables: Floats, kinds: int) -> Floats:
     alike = whole * np.trace(table, axis1=1, axis2=2)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(chance < (1 - 1e-12) * whole**2, (alike - chance) / (whole**2 - chance), np.nan)
-
-
-def alphas(matrices: Floats, kinds: int) -> Floats:
-    """Nominal alpha of many coincidence matrices (matrices × kinds²); NaN where there is none."""
-    table = matrices.reshape(len(matrices), kinds, kinds)
-    margins = table.sum(axis=2)
-    whole = margins.sum(axis=1)
-    expected = (whole**2 - (margins**2).sum(axis=1)) / (whole - 1)
-    observed = whole - np.trace(table, axis1=1, axis2=2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(expected > 1e-12, 1 - observed / expected, np.nan)
 
 
 def resampled(clusters: Ints) -> Floats | None:

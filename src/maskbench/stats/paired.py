@@ -22,7 +22,6 @@ LEVEL = 0.95
 MOST = 250_000  # totals to sort at a time: with more, drawing patterns is as quick
 TIE = 1e-9  # totals that differ by less count as equal: rounding depends on the order of adding
 FEW, WHOLE = 5, 6  # propositions that changed the rarer way, and whole changes: with less of both p may be too small
-KINDS = 300  # of clusters: of more, each is flipped by a bit of its own
 COMBINED = 1000  # coins whose chances are computed in whole numbers
 _CELLS = 4_000_000  # numbers drawn at a time
 LOPSIDED = (
@@ -255,7 +254,7 @@ def _patterns(columns: Floats, rng: np.random.Generator, flips: int) -> _Pattern
         flipped = up @ kinds
         chances = np.prod([_coins(int(count))[column] for count, column in zip(counts, up.T, strict=True)], axis=0)
         return _Patterns(flipped[:, 0], flipped[:, 1], chances, exact=True)
-    flipped = _drawn(kinds, counts, rng, flips) if len(kinds) <= KINDS else _drawn_by_bits(columns, rng, flips)
+    flipped = _drawn(kinds, counts, rng, flips)
     return _Patterns(flipped[:, 0], flipped[:, 1], np.full(flips, 1 / (flips + 1)), exact=False)
 
 
@@ -264,21 +263,6 @@ def _drawn(kinds: Floats, counts: NDArray[np.intp], rng: np.random.Generator, fl
     step = max(1, _CELLS // len(kinds))
     parts = [rng.binomial(counts, 0.5, (min(step, flips - at), len(kinds))) @ kinds for at in range(0, flips, step)]
     return np.concatenate(parts)
-
-
-def _drawn_by_bits(columns: Floats, rng: np.random.Generator, flips: int) -> Floats:
-    """The sums of flipped clusters, a row a pattern: a random byte says which of eight flip, whose sums are looked up.
-
-    That takes a time in proportion to the clusters, and a tenth of what a coin for each would.
-    """
-    blocks = np.concatenate([columns, np.zeros((-len(columns) % 8, columns.shape[1]))]).reshape(-1, 8, columns.shape[1])
-    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float64)
-    flipped = np.zeros((columns.shape[1], flips))
-    for block in blocks:
-        byte = rng.integers(0, 256, flips, dtype=np.uint8)
-        for row, sums in zip(flipped, (bits @ block).T, strict=True):
-            row += sums.take(byte)
-    return flipped.T
 
 
 def chance(sums: Floats) -> tuple[float, float] | None:

@@ -7,7 +7,6 @@ of a scenario. stats/agreement.py has the figures.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,9 +27,9 @@ from maskbench.method.majority import same
 from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet, named
 from maskbench.method.verdict import VerdictShown, shown
-from maskbench.stats.agreement import Agreed, Alpha, Pairs, agreement, difference, of_all
+from maskbench.stats.agreement import Agreed, Pairs, agreement, difference
 from maskbench.stats.figures import Difference
-from maskbench.types import CALLS, OUTCOMES, Archetype, BinaryVerdict, Call, Judgement, OutcomeName, Scored, Verdict
+from maskbench.types import CALLS, OUTCOMES, Archetype, BinaryVerdict, Call, Judgement, OutcomeName
 
 LETTERS = ("A", "B", "C", "D")
 
@@ -95,13 +94,6 @@ class Compared(Struct, forbid_unknown_fields=True):
     outcomes: AgreedOnOutcomes
 
 
-class AllRaters(Struct, forbid_unknown_fields=True):
-    """Krippendorff's alpha of all raters at once."""
-
-    letters: Alpha
-    outcomes: Alpha
-
-
 class Published(Struct, frozen=True, forbid_unknown_fields=True):
     """What was published of the agreement of a judge with people."""
 
@@ -141,7 +133,6 @@ class AgreementData(Struct, forbid_unknown_fields=True):
     together: Compared
     each: list[Compared]
     raters: list[Compared]
-    all_raters: AllRaters | None
     paper: Published
     disagreements: list[Disagreement]
 
@@ -187,7 +178,6 @@ def measured(run: Readable, verdicts: str | None, rules: RuleSet | None = None) 
         together=compared(judge, human, scenarios),
         each=[compared(judge, side, scenarios) for side in raters] if len(raters) > 1 else [],
         raters=[compared(first, other, scenarios) for first, other in combinations(raters, 2)],
-        all_raters=_all_raters(raters, scenarios),
         paper=PAPER,
         disagreements=_disagreements(judge, human, scenarios, items),
     )
@@ -278,7 +268,7 @@ def _rated(part: Shown, first: Side, other: Side) -> tuple[int, int] | None:
 
 
 def _figures(units: Sequence[Rated], names: Sequence[str] = ()) -> Agreed:
-    """Agreement with its interval; where the values have names also kappa, alpha, and how often each pair comes."""
+    """Agreement with its interval; where the values have names also kappa, and how often each pair comes."""
     return agreement(_pairs(units), names)
 
 
@@ -306,28 +296,6 @@ def _both_outcomes(first: Side, other: Side, scenario: Drawn) -> tuple[int, int]
     if not has_outcome(before) or not has_outcome(after):
         return None
     return OUTCOMES.index(before.outcomes[0]), OUTCOMES.index(after.outcomes[0])
-
-
-def _all_raters(sides: Sequence[Side], scenarios: Sequence[Drawn]) -> AllRaters | None:
-    """Krippendorff's alpha of all raters at once, on letters and on outcomes; None with fewer than two raters."""
-    if len(sides) < 2:
-        return None
-    clusters = np.array(_clusters(scenarios), dtype=np.int64)
-    parts = [(part.id, cluster) for each, cluster in zip(scenarios, clusters, strict=True) for part in each.parts]
-    letters = np.array([[_place(side.verdicts.get(reply)) for reply, _ in parts] for side in sides])
-    outcomes = np.array([[_outcome(side.scored.get(each.scenario.key)) for each in scenarios] for side in sides])
-    return AllRaters(
-        of_all(letters, np.array([cluster for _, cluster in parts], dtype=np.int64), len(LETTERS)),
-        of_all(outcomes, clusters, 4),
-    )
-
-
-def _place(verdict: Verdict | None) -> float:
-    return float(LETTERS.index(verdict.letter)) if isinstance(verdict, BinaryVerdict) else math.nan
-
-
-def _outcome(scored: Scored | None) -> float:
-    return math.nan if scored is None or scored.outcomes[0] == "error" else float(OUTCOMES.index(scored.outcomes[0]))
 
 
 # To read

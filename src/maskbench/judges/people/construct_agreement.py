@@ -5,7 +5,6 @@ Units are statements, weighted to the whole run by the strata that they were dra
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,15 +16,14 @@ from msgspec import Struct
 from maskbench.judges.construct_answers import Answers
 from maskbench.judges.people.construct_labels import PeopleSay
 from maskbench.method.construct import QUESTIONS, Question
-from maskbench.stats.agreement import Agreed, Alpha, Pairs, agreement, of_all
+from maskbench.stats.agreement import Agreed, Pairs, agreement
 
 
 class QuestionAgreed(Struct, forbid_unknown_fields=True):
-    """One question: the judge against people, each two raters, and all raters at once (None with fewer than two)."""
+    """One question: the judge against people, and each two raters."""
 
     judge: Agreed
     raters: dict[str, Agreed]
-    all_raters: Alpha | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +61,7 @@ def _question(
         f"{first} / {other}": _pair(question, sides[first], sides[other], statements, populations)
         for first, other in combinations(sides, 2)
     }
-    return QuestionAgreed(
-        _pair(question, judge, people, statements, populations), pairs, _all(question, list(sides.values()), statements)
-    )
+    return QuestionAgreed(_pair(question, judge, people, statements, populations), pairs)
 
 
 def _pair(
@@ -89,14 +85,6 @@ def _pair(
         _clusters([each for each, _ in both]),
     )
     return agreement(pairs, question.answers)
-
-
-def _all(question: Question, sides: Sequence[Sequence[str | None]], statements: Sequence[Statement]) -> Alpha | None:
-    if len(sides) < 2:
-        return None
-    places = {answer: float(place) for place, answer in enumerate(question.answers)}
-    values = np.array([[places[answer] if answer else math.nan for answer in side] for side in sides])
-    return of_all(values, _clusters(statements), len(question.answers))
 
 
 def _clusters(statements: Sequence[Statement]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -42,10 +42,9 @@ _LONGEST = 600  # characters of one text of a disagreement
 _LETTERS = ("A", "B", "C", "D")
 _CALLS = {"direct": "direct answers", "consistency": "consistency answers", "statement": "statements"}
 _NOTE = (
-    "Shares and κ (Cohen) are weighted to the whole run; α (Krippendorff) is of the sample as it is; both coefficients "
-    "are agreement beyond chance, and take ten propositions and some that differ for an interval. Numbers are alike "
-    "where they agree within 5 %. Intervals are over propositions. Where those who label agree little with each other, "
-    "the judge cannot agree much with them."
+    "Shares and κ (Cohen) are weighted to the whole run; κ is agreement beyond chance, and takes ten propositions and "
+    "some that differ for an interval. Numbers are alike where they agree within 5 %. Intervals are over propositions. "
+    "Where those who label agree little with each other, the judge cannot agree much with them."
 )
 
 
@@ -215,7 +214,7 @@ def _replies(count: int) -> str:
 
 
 def _alike(data: AgreementData, told: Told) -> Figure:
-    """All agreements as points, and as a table with both coefficients."""
+    """All agreements as points, and as a table with κ."""
     rows: list[Row | str] = []
     cells: list[tuple[str, ...]] = []
     for title, group in _groups(data, told):
@@ -224,14 +223,9 @@ def _alike(data: AgreementData, told: Told) -> Figure:
             if part.n:
                 share = _share(part)
                 rows.append(Row(name, share))
-                both = (_coefficient(part.kappa, part.kappa_ci95), _coefficient(part.alpha, part.alpha_ci95))
-                cells.append((f"{title}: {name}", f"{part.n:,}", cell(share), *both))
-    if (count := len(data.sample.raters)) > 2 and (every := data.all_raters):
-        for name, alpha in (("options", every.letters), ("outcomes", every.outcomes)):
-            shown = _coefficient(alpha.alpha, alpha.alpha_ci95)
-            cells.append((f"All {count} {CALLED[data.sample.who].all}: {name}", f"{alpha.n:,}", "", "", shown))
+                cells.append((f"{title}: {name}", f"{part.n:,}", cell(share), _kappa(part)))
     chart = Points(tuple(rows), "share that is alike, of replies or of scenarios")
-    table = Table(("who, on what", "n", "alike", "κ", "α"), tuple(cells))
+    table = Table(("who, on what", "n", "alike", "κ"), tuple(cells))
     return Figure((chart,), "Verdicts and outcomes alike", table)
 
 
@@ -255,8 +249,9 @@ def _groups(data: AgreementData, told: Told) -> Iterator[tuple[str, Mapping[str,
         yield title, {"options": pair.letters, "numbers": pair.numbers, "outcomes": pair.outcomes}
 
 
-def _coefficient(value: float | None, ends: Sequence[float] | None) -> str:
-    return kappa(value) if ends is None else f"{kappa(value)}\n({kappa(ends[0])} to {kappa(ends[1])})"
+def _kappa(part: Agreed) -> str:
+    ends = part.kappa_ci95
+    return kappa(part.kappa) if ends is None else f"{kappa(part.kappa)}\n({kappa(ends[0])} to {kappa(ends[1])})"
 
 
 def _confusions(judged: Compared, who: Called) -> Iterator[Table]:

@@ -53,8 +53,8 @@ _ABOUT = (
     "harmless, and one that was ordered may not."
 )
 _NOTE = (
-    "Shares and κ (Cohen) are weighted to the whole run, α (Krippendorff) is of the sample as it is. Corrected shares "
-    "take answers by labels to be right; their intervals hold sampling and the judge's error as the labels show it."
+    "Shares and κ (Cohen) are weighted to the whole run. Corrected shares take answers by labels to be right; their "
+    "intervals hold sampling and the judge's error as the labels show it."
 )
 _MOST = 12  # cells of the cross-table that are shown; the JSON has all
 
@@ -216,7 +216,7 @@ def construct_people_blocks(data: ConstructPeople) -> Iterator[Block]:
     if not data.questions:
         yield "Nobody has answered anything yet."
         return
-    head = ("question", "who", "alike", "95 %", "κ", "95 %", "α", "of")
+    head = ("question", "who", "alike", "95 %", "κ", "95 %", "of")
     yield Table(head, tuple(_rows(data)))
     readings = {READINGS_IN_WORDS[name]: share for name, share in data.readings.items()}
     answers = {f"{name}: {' or '.join(QUESTIONS[name].positive)}": share for name, share in data.answers.items()}
@@ -235,12 +235,9 @@ def _rows(data: ConstructPeople) -> Iterator[tuple[str, ...]]:
         yield _row(name, f"judge / {CALLED[data.who].all}", question.judge)
         for who, both in question.raters.items():
             yield _row("", one_line(who), both)
-        if question.all_raters:
-            alpha = question.all_raters
-            yield ("", f"all {CALLED[data.who].all}", "–", "–", "–", "–", kappa(alpha.alpha), f"{alpha.n:,}")
 
 
 def _row(name: str, who: str, both: Agreed) -> tuple[str, ...]:
     coefficient = "–" if not both.kappa_ci95 else " to ".join(kappa(end) for end in both.kappa_ci95)
     alike = (percent(both.agree), interval(both.agree_ci95))
-    return (name, who, *alike, kappa(both.kappa), coefficient, kappa(both.alpha), f"{both.n:,}")
+    return (name, who, *alike, kappa(both.kappa), coefficient, f"{both.n:,}")

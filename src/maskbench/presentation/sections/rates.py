@@ -52,9 +52,8 @@ def _by_gain(name: str, found: SaidAndDid) -> Iterator[str]:
     for what, change in (("denied", found.denied), ("left out", found.left_out)):
         yield (
             f"{name}Of {change.difference.n:,} logs whose event it noticed, gain minus plain, {what}: "
-            f"{points(change.difference.difference)} points (95 % over logs {between(change.difference.ci95)}; over "
-            f"{change.kinds} kinds of events {between(change.over_kinds)}; with any one kind left out "
-            f"{between(change.without_a_kind)})."
+            f"{points(change.difference.difference)} points (95 % over logs {between(change.difference.ci95)}; with "
+            f"any one of {change.kinds} kinds of events left out {between(change.without_a_kind)})."
         )
 
 
