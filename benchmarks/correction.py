@@ -25,7 +25,7 @@ from csv_tables import LARGE
 from maskbench.judges.people.drawn_sample import Stratum, shares
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.measurement import measure
-from maskbench.results.calibration import OF_OUTCOMES as RATES
+from maskbench.method.rates import OF_OUTCOMES as RATES
 from maskbench.results.calibration import Key, by_labels
 from maskbench.results.scored import score
 from maskbench.settings import Settings

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from maskbench.judges.people.drawn_sample import Stratum, shares
 from maskbench.judges.people.labelled_outcomes import how_many
-from maskbench.method.rates import fractions
+from maskbench.method.rates import OF_OUTCOMES
 from maskbench.stats.calibration import (
     CLASSES,
     LabelledRun,
@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 TABLE = Path(__file__).parents[1] / "docs" / "raters.csv"
-P_LIE = {"p_lie": fractions("outcomes")["p_lie"]}
+P_LIE = {"p_lie": OF_OUTCOMES["p_lie"]}
 SCENARIOS = 1000
 TRUE, LABELS = (0.01, 0.05, 0.3), (150, 400)
 OTHERS = np.array([0.55, 0.3, 0.15])  # honest, evasive, no belief among what is no lie

@@ -84,7 +84,6 @@ batch-too   run anthropic/subject --scenarios own --judge anthropic/judge --batc
 again       judge whole --judge openai/judge-two
 third       judge whole --judge openai/judge-three --judge-style verdict
 asked       judge whole --construct harm,asked_by
-look        judge honest --second openai/judge-strong --second-share 0.5
 exam        exam openai/judge --short --out exam
 exam-each   exam openai/judge --short --judge-beliefs together --out exam-each
 exam-asked  exam openai/judge --construct harm --out exam-asked

@@ -47,7 +47,7 @@ READ = {
     },
     "judges": {
         *("construct_answers", "doctor_reading", "judges_agree"),
-        *("exam.construct_marks", "exam.marks", "exam.questions", "exam.result", "second_look"),
+        *("exam.construct_marks", "exam.marks", "exam.questions", "exam.result"),
         "verdict_sets",
         *("people.against_judge", "people.construct_agreement", "people.construct_labels"),
         *("people.drawn_sample", "people.labelled_outcomes", "people.labels", "people.raters", "people.readers"),

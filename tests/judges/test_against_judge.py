@@ -15,7 +15,6 @@ from maskbench.judges.judge_again import judge
 from maskbench.judges.people.against_judge import AgreementData, measured
 from maskbench.judges.people.labelled_outcomes import drawn, labels_of
 from maskbench.judges.people.labels import LabelStore, New
-from maskbench.judges.second_look import Look
 from maskbench.judges.verdict_sets import reading
 from maskbench.method.rules import named
 from maskbench.presentation.sections.people import Told, blocks
@@ -283,17 +282,6 @@ def test_labels_on_replies_that_are_not_there_count_nowhere(folder: RunFolder) -
     assert after.sample.differing == 0
     assert after.sample.raters["Anna"] == before.sample.raters["Anna"]
     assert after.together == before.together
-
-
-def test_a_second_look_is_refused(folder: RunFolder) -> None:
-    """Its outcomes hold by weights only: the error names the verdicts to take."""
-    stronger = folder.settings().having(judge="sim-judge", numeric_judge="sim-judge")
-    judge(folder, stronger, "closer", {}, look=Look("default", share=0.4))
-    labels, scenarios = sampled(folder, 20)
-    give(labels, "Anna", by_judge(folder, scenarios))
-    shown = typed("label", str(folder.path), "--show", "--verdicts", "closer")
-    assert shown.code == 2
-    assert "give --verdicts default" in shown.err
 
 
 def test_nobody_has_labelled_yet(folder: RunFolder) -> None:

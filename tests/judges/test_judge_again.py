@@ -335,7 +335,7 @@ def test_a_judge_that_cannot_be_asked_leaves_no_set(tmp_path: Path) -> None:
 
 
 def test_default_names() -> None:
-    """A set is called after its judge, its style and whether it is a second look."""
+    """A set is called after its judge and its style."""
     made = settings("sim", judge="openrouter/anthropic/claude-3.5:beta")
     assert default_name(made) == "openrouter-anthropic-claude-3.5-beta"
     assert default_name(made.having(judge_style="verdict")) == "openrouter-anthropic-claude-3.5-beta-verdict"
@@ -478,21 +478,13 @@ def twice(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ((), "Which judge? Name one, as in `maskbench judge"),
         (("--name", "other"), "Which judge?"),
-        (("--judge", "sim-judge", "--second", "sim-judge"), "Give one of them"),
         (("--judge", "sim-judge", "--judge-temperature", "3"), "give a number from 0 to 2"),
         (("--judge", "sim-judge", "--name", "majority"), "for ensembles of sets"),
         (("--judge", "nonsense"), "nonsense"),
-        (("--judge", "sim-judge", "--second-share", "0.3"), "--second-share is of a second look, and this is none"),
-        (("--judge", "sim-judge", "--verdicts", "b"), "--verdicts is of a second look, and this is none"),
-        (("--name", "b", "--second-seed", "5"), "--second-seed is of a second look"),
         (
             ("--name", "b", "--judge-style", "verdict"),
             "b with --judge-style reasoning, and this asks for verdict. Give",
         ),
-        (("--second", "sim-judge", "--second-share", "0"), "--second-share 0 draws nothing"),
-        (("--second", "sim-judge", "--second-share", "0.01"), "and 10 in all: --second-share"),
-        (("--second", "sim-judge", "--verdicts", "x"), "has no verdict set 'x'"),
-        (("--second", "sim-judge", "--verdicts", "majority:default,b"), "looks after a single one"),
     ],
 )
 def test_wrong_usage(

@@ -16,7 +16,6 @@ from maskbench import compare, score
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.interop.export import write
 from maskbench.judges.judge_again import judge
-from maskbench.judges.second_look import Look
 from maskbench.judges.verdict_sets import listed, open_verdicts
 from maskbench.method.folds import finished
 from maskbench.method.rules import named
@@ -32,10 +31,10 @@ from there import there
 NOISY = {"b": "sim-judge/accuracy=0.8,seed=1", "c": "sim-judge/accuracy=0.8,seed=2"}
 
 
-def judged(path: Path, name: str, judge_name: str, look: Look | None = None, **options: Any) -> Path:
+def judged(path: Path, name: str, judge_name: str, **options: Any) -> Path:
     """A run judged once more."""
     folder = RunFolder(path)
-    judge(folder, folder.settings().having(judge=judge_name, numeric_judge=judge_name, **options), name, look=look)
+    judge(folder, folder.settings().having(judge=judge_name, numeric_judge=judge_name, **options), name)
     return path
 
 
@@ -101,25 +100,19 @@ def test_a_leaderboard_goes_on_without_runs_that_lack_the_set(thrice: Path, tmp_
 
 
 def test_no_judge_votes_twice(thrice: Path, tmp_path: Path) -> None:
-    """A second look is refused in a majority by name; equal judges are pointed out."""
+    """Equal judges are pointed out."""
     path = tmp_path / "run"
     shutil.copytree(thrice, path)
-    judged(path, "look", "sim-judge", Look("b", share=1))
-    with pytest.raises(UsageError, match=r"look is a second look after b, .* sets of .*: default, b, c\."):
-        result(RunFolder(path), verdicts="majority:b,look")
     judged(path, "twin", NOISY["b"])
     (note,) = [one for one in result(RunFolder(path), verdicts="majority:b,c,twin").notes if "votes" in one]
     assert note.startswith("b, twin are one and the same judge, asked in the same way")
     assert not any("votes" in one for one in result(RunFolder(path), verdicts="majority:b,c").notes)
 
 
-def test_the_list_has_the_protocol_and_judge_that_results_carry(thrice: Path, tmp_path: Path) -> None:
-    """Of a second look, too."""
-    path = tmp_path / "run"
-    shutil.copytree(thrice, path)
-    judged(path, "look", "sim-judge", Look("b", share=1))
-    for each in listed(RunFolder(path)):
-        scored = result(RunFolder(path), verdicts=each.name, judges=False)
+def test_the_list_has_the_protocol_and_judge_that_results_carry(thrice: Path) -> None:
+    """Both are those of a result by the set."""
+    for each in listed(RunFolder(thrice)):
+        scored = result(RunFolder(thrice), verdicts=each.name, judges=False)
         assert (each.protocol, each.judge) == (scored.protocol, scored.judge.binary["name"])
 
 
@@ -367,17 +360,3 @@ def test_all_of_it_is_printed(thrice: Path) -> None:
         "c and b",
     ):
         assert part in shown
-
-
-# A second look is no whole set
-
-
-def test_a_second_look_is_refused_where_single_outcomes_are_used(tmp_path: Path) -> None:
-    """Its rates hold by weights, which boards and ensembles have none for."""
-    path = run(tmp_path / "run", judge="sim-judge/accuracy=0.8", numeric_judge="sim-judge/accuracy=0.8")
-    judged(path, "s", "sim-judge", Look("default", share=1))
-    (table,) = boards([score(path, verdicts="s")])
-    assert "simulated" in (table.unranked[0].why or "")
-    with pytest.raises(UsageError, match="different verdict sets"):
-        score(path, verdicts="majority")
-    assert score(path).summary.judges is None

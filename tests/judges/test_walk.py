@@ -1,11 +1,19 @@
-"""The walk of docs/check-the-judge.md: its commands run in order in an empty folder, and print what the page shows."""
+"""What docs/check-the-judge.md and docs/judges.md have their reader type works in an empty folder as it stands."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
 
-import forks
+import pytest
 
+import forks
+from chat_server import Body
+from flows import serving
+from maskbench.results.scored import score
+from there import there
+
+ORDERS = (Path(__file__).parents[2] / "docs" / "judges.md").read_text("utf-8")
 WALK = (Path(__file__).parents[2] / "docs" / "check-the-judge.md").read_text("utf-8")
 SHOWN = re.compile(r"^    (\S.*)$", re.MULTILINE)  # output is indented, commands are fenced
 FENCED = re.compile(r"```sh\n(.*?)```", re.DOTALL)
@@ -57,3 +65,39 @@ def test_walk(tmp_path: Path) -> None:
     missing = [line for line in SHOWN.findall(FENCED.sub("", WALK)) if spaced(line).rstrip("… ") not in log]
     assert not missing
     assert len(printed) > 15
+
+
+def strong(body: Body) -> str:
+    """A model that reads what `sim` says, with words around its JSON; one question it gives no answer to."""
+    case = json.loads(body["messages"][-1]["content"])
+    number = re.search(r"\d[\d.]*", case["reply"])
+    if "Creva drill safe to use" in case["conversation"]:
+        return "I cannot say."
+    if case["option_b"]:
+        found: dict[str, object] = {"verdict": {case["option_a"]: "A", case["option_b"]: "B"}.get(case["reply"], "C")}
+    else:
+        bound = float(number[0].rstrip(".")) if number else None
+        found = {"verdict": "numbers", "lower_bound": bound, "upper_bound": bound}
+    return f"Here it is: {json.dumps(found)}"
+
+
+def test_a_strong_model_labels_by_the_page_of_judges(tmp_path: Path) -> None:
+    """Its lines, typed as they stand, give the strong model's rate; once more, they ask for the rest."""
+    done(
+        "maskbench run sim/lie=0.4 --scenarios sandbox --sample 40 --judge sim-judge/accuracy=0.8 --out runs/A",
+        tmp_path,
+    )
+    (block,) = (block for block in FENCED.findall(ORDERS) if "S.csv" in block and "<<" in block)
+    address, *lines = block.splitlines(keepends=True)
+    with serving(reply=strong) as server:
+        asked = f"export URL={server.base_url} KEY=k MODEL=strong-1\n{''.join(lines)}"
+        said = done(asked, tmp_path)
+        first = server.requests
+        (tmp_path / "S.csv").unlink()
+        done(asked, tmp_path)
+    assert address.startswith("export URL=https://")
+    assert said.count("has no label: ") == server.requests - first > 0
+    lie = there(score(tmp_path / "runs" / "A").summary.corrected).metrics["p_lie"]
+    done("maskbench judge runs/A --judge sim-judge --name truth", tmp_path)
+    assert lie.value == pytest.approx(score(tmp_path / "runs" / "A", verdicts="truth").rates["p_lie"].value, abs=0.03)
+    assert "corrected for the judge's error (models' labels, taken to be right)" in spaced(said)

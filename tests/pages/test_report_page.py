@@ -24,7 +24,6 @@ from flows import letter, number, six_files
 from maskbench.errors import UsageError
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.labelled_outcomes import Label
-from maskbench.judges.second_look import Look
 from maskbench.measurement import measure
 from maskbench.method.archetypes import TABLE
 from maskbench.method.rates import EVERYWHERE
@@ -532,23 +531,6 @@ def test_three_verdict_sets_stand_beside_each_other(folders: dict[str, Path], tm
         direct, numbers = pair.verdicts["direct"], pair.verdicts["numerical"]
         assert alike[1] == f"{percent(direct.agree)} (κ {direct.kappa:.2f}, n {direct.n})"
         assert alike[4] == f"{percent(numbers.agree)} (n {numbers.n})"
-
-
-def test_a_second_look_says_how_it_was_done(tmp_path: Path) -> None:
-    """The page on it shows P(lie) with and without it, what was looked at and what changed, else how to see it."""
-    unsure = "sim-judge/accuracy=0.8,aware=0.6"
-    path = run(tmp_path / "run", SUBJECT, judge=unsure, numeric_judge=unsure, judge_style="verdict")
-    folder = RunFolder(path)
-    stronger = folder.settings().having(judge="sim-judge", numeric_judge="sim-judge")
-    judge(folder, stronger, "closer", {}, look=Look("default", share=0.4))
-    summary, section = result(folder, None, "closer"), page(path, verdicts="closer").at("corrected")
-    look, lie = there(summary.corrected), summary.rates["p_lie"]
-    assert table(section, "P(lie)")[1:4] == [percent(look.judged["p_lie"]), percent(lie.value), interval(lie.ci95)]
-    for outcome, counts in there(look.by_outcome).items():
-        assert table(section, outcome.replace("_", " "))[1:4] == [f"{count:,}" for count in counts]
-    assert "The rates here are those of sim-judge on all scenarios" in str(section)
-    assert [str(each) for each in page(path).at("judges").all("code")] == [f"maskbench report {path} --verdicts closer"]
-    assert not section.all("code")
 
 
 def test_labels_correct_the_rates(folders: dict[str, Path]) -> None:

@@ -18,7 +18,6 @@ from browser import PHONE, Chromium, in_browser
 from hostile import hostile_run
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.against_judge import measured
-from maskbench.judges.second_look import Look
 from maskbench.method.rules import named
 from maskbench.pages.page import render
 from maskbench.presentation.format import between, interval, percent
@@ -35,7 +34,7 @@ UNFOLD = "document.querySelectorAll('details').forEach((details) => { details.op
 
 @pytest.fixture(scope="module")
 def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with another judge, a second look, and the labels of two raters and an adjudicator."""
+    """A run with another judge, and the labels of two raters and an adjudicator."""
     path = run(
         tmp_path_factory.mktemp("looked at") / "run",
         "sim/lie=0.35,evade=0.2,unsure=0.1",
@@ -44,7 +43,6 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = RunFolder(path)
     right = folder.settings().having(judge="sim-judge", numeric_judge="sim-judge")
     judge(folder, right, "right", {})
-    judge(folder, right, "closer", {}, look=Look("default", share=0.3))
     labels, scenarios = sampled(folder, 90)
     verdicts = by_judge(folder, scenarios)
     other = turned(verdicts, 3)
@@ -143,13 +141,6 @@ def test_texts_stay_away_where_the_licence_is_not_known(looked_at: Path, tmp_pat
     assert first["replies"][0] in str(told)
 
 
-def test_a_second_look_is_not_held_against_people(looked_at: Path) -> None:
-    """Its outcomes hold by their weights only; the page says which verdicts to take."""
-    section = page(looked_at, verdicts="closer").at("people")
-    assert "Not held against labels" in str(section)
-    assert "give --verdicts default" in str(section)
-
-
 def test_labels_that_decide_nothing_are_told(tmp_path: Path) -> None:
     """A drawn sample alone has no section; raters who differ on everything have a sentence."""
     path = run(tmp_path / "run", limit=12)
@@ -174,12 +165,9 @@ def test_several_runs_have_their_names(looked_at: Path, tmp_path: Path) -> None:
 
 
 def test_what_the_page_is_not_about_has_its_command(looked_at: Path, shown: Element, tmp_path: Path) -> None:
-    """Other verdict sets and a second look are named with what to type; on their own pages they are shown."""
-    commands = [str(each) for each in shown.at("judges").all("code")]
-    assert commands == [f"maskbench report '{looked_at}' --verdicts {name}" for name in ("NAME", "closer")]
-    closer = page(looked_at, verdicts="closer")
-    assert "The rates here are those of sim-judge on all scenarios" in str(closer.at("corrected"))
-    assert len(closer.at("judges").all("code")) == 1
+    """Other verdict sets are named with what to type."""
+    (code,) = shown.at("judges").all("code")
+    assert str(code) == f"maskbench report '{looked_at}' --verdicts NAME"
     plain = run(tmp_path / "plain", limit=6)
     assert not [each for each in page(plain) if each.attributes.get("id") in ("judges", "people")]
 

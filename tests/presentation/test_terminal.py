@@ -14,7 +14,7 @@ from flows import scenario, scenarios
 from maskbench.method.archetypes import TABLE
 from maskbench.method.asks import subject_asks
 from maskbench.method.forms import load_prompts
-from maskbench.method.rates import EVERYWHERE, fractions
+from maskbench.method.rates import EVERYWHERE, OF_OUTCOMES
 from maskbench.presentation.format import interval, percent
 from maskbench.presentation.of_one_run import result
 from maskbench.presentation.of_runs import Alone
@@ -72,7 +72,7 @@ def whole() -> Summary:
 def test_numbers_are_written_in_one_way() -> None:
     """From a thousand on they have a comma, in every table and every line."""
     known = whole()
-    plain = {**grown(known.as_dict() | {"corrected": LOOK, "placebo": PLACEBO}), "schema": 1}
+    plain = {**grown(known.as_dict() | {"corrected": LABELS, "placebo": PLACEBO}), "schema": 1}
     text = shown(fitted(plain, Summary), 120)
     assert re.search(r"\d,\d{3}", text)
     assert not unparted(text.replace(known.scenarios.hash[:12], ""))
@@ -93,18 +93,16 @@ def unparted(text: str) -> list[str]:
 
 
 RATE = {"value": 0.5, "ci95": [0.4, 0.6], "n": 7}
-LOOK = {
-    "who": None,
-    "judge": "stronger",
+LABELS = {
+    "who": "people",
     "withheld": None,
     "scenarios": 12,
     "drawn": 4,
     "labelled": 4,
     "disagreements": 2,
-    "judged": dict.fromkeys(fractions("outcomes"), 0.5),
-    "metrics": dict.fromkeys(fractions("outcomes"), RATE),
-    "judges_part": dict.fromkeys(fractions("outcomes"), 0.5),
-    "by_outcome": {"lie": [5, 2, 1]},
+    "judged": dict.fromkeys(OF_OUTCOMES, 0.5),
+    "metrics": dict.fromkeys(OF_OUTCOMES, RATE),
+    "judges_part": dict.fromkeys(OF_OUTCOMES, 0.5),
 }
 PLACEBO = {"failed": 3, "counts": {"lie": 1}, "p_lie": RATE, "p_lie_pressured": RATE}
 

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from maskbench.judges.second_look import Phases
 from maskbench.method.rates import tabulate
-from maskbench.results.contrasts import Contrast, contrast, contrast_of_looks, paired_rate
-from maskbench.results.rate_source import Looked
+from maskbench.results.contrasts import Contrast, contrast, paired_rate
 from maskbench.stats.paired import LEVEL, LOPSIDED, p_value, sign_flip
 from maskbench.types import Scored
 from scored_runs import rows
@@ -168,37 +166,6 @@ def test_weights_need_no_scale() -> None:
     assert light.ci95 == pytest.approx(heavy.ci95)
 
 
-def looks(first: str, second: str, chosen: dict[str, float]) -> Looked:
-    """Scenarios as two judges saw them, the second one those that are chosen, with these chances."""
-    before, after = ({row.key: row for row in rows(letters)} for letters in (first, second))
-    drawn = {key: chosen[row.task_id] for key, row in after.items() if row.task_id in chosen}
-    return Looked.at(Phases(before, {key: after[key] for key in drawn}, drawn))
-
-
-def test_a_second_judges_drawn_looks_stand_for_those_not_drawn() -> None:
-    """Of four scenarios two were drawn, one of which it saw otherwise: that change counts twice."""
-    changed, same = (looks("LLHH", letters, {"1": 0.5, "3": 0.5}) for letters in ("HLHH", "LLHH"))
-    lie = contrast_of_looks(same, changed).rates["p_lie"]
-    assert (lie.first, lie.other, lie.difference) == pytest.approx((0.5, 0.0, -0.5))
-    assert lie.p_exact is None
-
-
-def test_a_p_of_looks_agrees_with_its_interval() -> None:
-    """p is below 0.05 exactly where the interval leaves out 0, and fewer looks make it larger."""
-    ps = []
-    for drawn in (40, 20):
-        chosen = {str(place): drawn / 40 for place in range(1, 41, 40 // drawn)}
-        pair = (looks(letters, letters, chosen) for letters in ("L" * 25 + "H" * 15, "L" * 5 + "H" * 35))
-        found = contrast_of_looks(*pair)
-        lie = found.rates["p_lie"]
-        assert (there(lie.p) < 0.05) == (lie.up or lie.down)
-        assert there(found.factors)["answered_share"].ci95 is None
-        ps.append(there(lie.p))
-    assert ps[0] < ps[1]
-    once = looks("LLHH", "LLHH", {})
-    assert contrast_of_looks(once, once).rates["p_lie"].difference is None
-
-
 def test_many_small_changes_one_way_are_not_tested() -> None:
     """Eight of thirty scenarios lie in one or two statements of five, and did not before: too little to be sure of."""
     first, other = "HHHHH " * 30, "LHHHH LLHHH " * 4 + "HHHHH " * 22
@@ -207,10 +174,3 @@ def test_many_small_changes_one_way_are_not_tested() -> None:
     assert lie.difference == pytest.approx(2.4 / 30)
     assert (lie.ci95, lie.p) == (None, None)
     assert of(rows(first.strip()), rows(first.strip())).rates["p_lie"].withheld is None
-
-
-def test_bounds_of_a_second_look_hold_whatever_failed() -> None:
-    """With looks too the difference has its least and its greatest value over what failures could be."""
-    every = {str(place): 1.0 for place in range(1, 11)}
-    pair = (looks(letters, letters, every) for letters in ("LLLLLLHHXX", "LLHHHHHHHX"))
-    assert contrast_of_looks(*pair).rates["p_lie"].bounds == pytest.approx([(2 - 8) / 10, (3 - 6) / 10])

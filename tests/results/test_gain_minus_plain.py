@@ -2,7 +2,6 @@
 
 import importlib
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 from msgspec import structs
 
 import log_differences
-from maskbench.judges.second_look import Phases
 from maskbench.method.archetypes import EVENT, TWIN
 from maskbench.method.rates import COMPARED, EVERYWHERE, OF_LOGS, rates, tabulate
 from maskbench.presentation.sections.comparison import about_rates, margin
@@ -176,16 +174,6 @@ def test_nothing_got_worse_is_said_of_reports_only_by_their_own_rates() -> None:
     events = [row for n in range(40) for row in pair(n, "honest", "honest", str(n))]
     alone = there(held(scored_run("a", events), scored_run("b", events), 0.12).non_inferiority)
     assert (alone.all_shown, "p_false_accusation" in alone.shown) == (True, False)
-
-
-def test_the_looks_of_a_second_judge_leave_reports_on_logs_untested() -> None:
-    """A second judge's looks correct no rate of reports on a log, so that nothing is claimed of these."""
-    first, other = (
-        replace(run, phases=Phases(run.scored, run.scored, dict.fromkeys(run.scored, 1.0)))
-        for run in (run_on_logs(name, EVERY) for name in "ab")
-    )
-    pairing = held(first, other, 0.5)
-    assert there(pairing.non_inferiority).all_shown is None
 
 
 def test_the_interval_on_what_both_noticed_holds_the_truth() -> None:

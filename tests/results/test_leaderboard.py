@@ -13,8 +13,6 @@ from msgspec.structs import replace as with_parts
 
 from maskbench.cli.boards import leaderboard
 from maskbench.errors import RunUnreadable, UsageError
-from maskbench.judges.judge_again import judge
-from maskbench.judges.second_look import Look
 from maskbench.method.rates import COMPARED, EVERYWHERE
 from maskbench.presentation.of_one_run import result as told_of
 from maskbench.presentation.sections.board import blocks, notes
@@ -24,7 +22,6 @@ from maskbench.results.comparison import compare
 from maskbench.results.leaderboard import boards, gaps, is_public, not_ranked
 from maskbench.results.leaderboard_data import Page
 from maskbench.results.scored import Result, score
-from maskbench.runs.folder import RunFolder
 from maskbench.runs.record import About
 from maskbench.stats.figures import NO_DATA, Share
 from maskbench.stats.intervals import joined
@@ -139,21 +136,6 @@ def test_latest_of_the_same(tmp_path: Path) -> None:
     broken = replace(late, summary=with_parts(late.summary, withheld="Too many errors."))
     (board,) = boards([broken, early])
     assert [row.name for row in board.ranked] == ["lab/a (early)"]
-
-
-def test_second_look(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A second look has its weighted rate and interval on the board, no rank, and the reason why."""
-    made = run(tmp_path / "run", "sim/lie=0.4,evade=0.1")
-    second = "sim-judge/accuracy=0.7"
-    other = RunFolder(made).settings().having(judge=second, numeric_judge=second)
-    judge(RunFolder(made), other, "twice", look=Look("default", share=0.2))
-    edit(made, subject="lab/a")
-    (row,) = csv.DictReader(io.StringIO(printed(capsys, made, verdicts="twice", format="csv")))
-    found = score(made, verdicts="twice").rates["p_lie"]
-    assert [float(row[f"p_lie{end}"]) for end in ("", "_low", "_high")] == [found.value, found.low, found.high]
-    assert found.value != score(made).rates["p_lie"].value
-    assert (row["rank"], row["not_ranked_because"][:16]) == ("", "by a second look")
-    assert "Not ranked: lab/a: by a second look" in printed(capsys, made, verdicts="twice")
 
 
 def test_public(tmp_path: Path) -> None:

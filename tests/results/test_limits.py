@@ -7,7 +7,6 @@ import pytest
 from msgspec import structs
 
 from maskbench.errors import UsageError
-from maskbench.judges.second_look import Phases
 from maskbench.method.rates import tabulate
 from maskbench.results.comparison import compare_read
 from maskbench.results.gate import EXIT_CODES, Check, Condition, Limits, check, check_data, with_baseline
@@ -162,15 +161,6 @@ def test_a_baseline_that_cannot_be_tested_against() -> None:
     assert smoke.obstacles[0].endswith("It is a smoke run, which measures nothing.")
     none = with_baseline(FINE, scored_run("before", "XX", max_error_rate=1.0), scored_run("now", "LL"))
     assert none.obstacles[0].endswith("No shared scenario has an outcome in both runs.")
-
-
-def test_second_looks_at_one_proposition_carry_no_test() -> None:
-    """The obstacle names that, and not an outcome that would be missing."""
-    first, second = ({row.key: row for row in rows(letters, proposition="P")} for letters in ("LLHH", "LHHH"))
-    looks = [Phases(first, second, dict.fromkeys(second, 1.0)), Phases(second, second, dict.fromkeys(second, 1.0))]
-    before, now = (scored_run(name, "LLHH", phases=look) for name, look in zip(("before", "now"), looks, strict=True))
-    (obstacle,) = with_baseline(FINE, before, now).obstacles
-    assert obstacle.endswith("The shared scenarios are all of one proposition, which carries no test.")
 
 
 def test_the_way_on_is_said_where_a_judging_would_help() -> None:

@@ -8,7 +8,6 @@ from msgspec import structs
 
 from maskbench.errors import UsageError
 from maskbench.judges.people.labelled_outcomes import Label
-from maskbench.judges.second_look import Phases
 from maskbench.judges.verdict_sets import JudgeShown, Member
 from maskbench.results.comparability import Differs, judge_alike, shared
 from maskbench.results.comparison import SIGN_FLIP, Change, McNemar, Pairing, check_given, compare_read, worst
@@ -324,8 +323,6 @@ def test_labels_of_either_run_bring_the_corrected_pair() -> None:
     assert (pair.labelled, pair.disagreements, pair.rates) == ((0, 1), (0, 1), {})
     assert str(pair.withheld).startswith("first: ")
     assert "other: " in str(pair.withheld)
-    looked = replace(first, phases=Phases(first.scored, first.scored, dict.fromkeys(first.scored, 1.0)))
-    assert pairing(looked, labelled).corrected is None
 
 
 def test_a_copy_is_refused() -> None:

@@ -17,7 +17,6 @@ import schemas
 from maskbench.cli import main
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.against_judge import AgreementData
-from maskbench.judges.second_look import Look
 from maskbench.presentation.sections.exam import ExamData
 from maskbench.results.comparison import ComparisonData
 from maskbench.results.gate import CheckData
@@ -56,7 +55,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(path / "plain", "sim/lie=0.1", limit=24)
     folder = RunFolder(rich)
     judge(folder, by(folder, "sim-judge/accuracy=0.9,seed=2"), "other", {})
-    judge(folder, by(folder, "sim-judge/accuracy=0.8,seed=3"), "closer", {}, look=Look("default", share=0.9))
     return path
 
 
@@ -91,9 +89,7 @@ def test_the_folder_of_schemas_holds_each_once(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {f"{name}.schema.json" for name in schemas.TYPES}
 
 
-@pytest.mark.parametrize(
-    "words", [(), ("--rules", "strict"), *(("--verdicts", name) for name in ("majority", "closer"))]
-)
+@pytest.mark.parametrize("words", [(), ("--rules", "strict"), ("--verdicts", "majority")])
 def test_a_summary_is_of_its_type(runs: Path, said: Said, words: tuple[str, ...]) -> None:
     """`score --json` holds the fields of Summary and no other, whatever the verdict set."""
     for name in ("rich", "plain")[: 2 if not words else 1]:
@@ -110,9 +106,7 @@ def test_summary_json_and_run_json_are_of_their_types(runs: Path) -> None:
         fitted(plain, Summary)
     plain = orjson.loads((runs / "rich" / "run.json").read_bytes())
     held(plain, Record)
-    record = record_from(plain)
-    assert record.models.subject.name == "sim/fail=0.05,thinks=0.5"
-    assert record.verdict_sets["closer"].second == Look("default", share=0.9)
+    assert record_from(plain).models.subject.name == "sim/fail=0.05,thinks=0.5"
 
 
 def test_a_comparison_is_of_its_type(runs: Path, said: Said) -> None:

@@ -66,7 +66,6 @@ ASKS: dict[str, Sequence[tuple[Callable[[Path], Path], str]]] = {
         (a_whole_run, "judge AT --construct harm"),
         (a_whole_run, "judge AT --with-reasoning"),
         (a_whole_run, f"judge AT --judge {OTHER}"),
-        (a_whole_run, f"judge AT --second {OTHER} --second-share 1"),
     ),
     "sweep": ((a_sweep, "sweep BESIDE/sweep.toml --out AT"),),
 }

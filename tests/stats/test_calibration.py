@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
 from maskbench.judges.people.labelled_outcomes import Label
+from maskbench.method.rates import OF_OUTCOMES
 from maskbench.presentation.notebook import compare
 from maskbench.presentation.of_one_run import result as blocks_of
 from maskbench.presentation.sections.calibration import beside, without
 from maskbench.presentation.terminal import text
 from maskbench.results.calibration import (
-    OF_OUTCOMES,
     Key,
     apart,
     by_labels,

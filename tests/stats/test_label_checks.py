@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import raters
-from maskbench.results.calibration import OF_OUTCOMES
+from maskbench.method.rates import OF_OUTCOMES
 from maskbench.stats.calibration import (
     CLASSES,
     FEWEST_CHECKS,

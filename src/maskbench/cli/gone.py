@@ -61,6 +61,10 @@ _LABELS = (
     "says little of another."
 )
 _LOCAL = "A judge is on a server, as in `vllm serve NAME` and --judge vllm/NAME: there it is set up."
+_SECOND = (
+    "Let the stronger model label a sample: `maskbench label RUN --rater NAME --out S.csv`, the script in "
+    "docs/judges.md, and `maskbench label RUN --import S.csv --readers NAME=model:ID`."
+)
 GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a command stands behind and its name
     ("", "plan"): _PLAN,
     ("", "view"): _VIEW,
@@ -77,6 +81,9 @@ GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a c
     **dict.fromkeys((("run", "--self-report"), ("run", "--traces"), ("run", "--check-provided")), _CONTROLS),
     ("score", "--labels-from"): _LABELS,
     **dict.fromkeys((("judge", "--audit"), ("judge", "--sample"), ("judge", "--seed")), _AUDITS),
+    **dict.fromkeys(
+        (("judge", f"--{part}") for part in ("second", "second-share", "second-seed", "verdicts")), _SECOND
+    ),
     ("sweep", "--only"): _PARTS,
     ("sweep", "--status"): _STATUS,
     **dict.fromkeys((("compare", "--retest"), ("report", "--retest")), _RETEST),

@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
-
-from cyclopts import Group
+from typing import TYPE_CHECKING, Annotated, Any
 
 from maskbench.cli.asked import check_no_subject, judged_as
 from maskbench.cli.commands import in_short
@@ -35,10 +33,8 @@ from maskbench.runs.stored_programs import to_ask_by, typed_again
 from maskbench.settings import Budget, Settings
 
 if TYPE_CHECKING:
-    from maskbench.judges.second_look import Look
     from maskbench.results.summary import Summary
 
-_SECOND = Group("A second look", sort_key=2)
 _AGAIN = (  # what may be asked otherwise than in the run
     *("numeric_judge", "judge_sampling", "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning"),
     *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens", "judge_prompts"),
@@ -55,34 +51,12 @@ _SAID = {
 }
 
 
-class _Parts(TypedDict, total=False):
-    verdicts: Annotated[
-        str,
-        option(
-            "NAME",
-            "The first judge is that of this verdict set.",
-            default="the run's own",
-            group=_SECOND,
-        ),
-    ]
-    second_share: Annotated[
-        float,
-        option(
-            "X",
-            "It judges this share of the scenarios, which is drawn by what the first judge found.",
-            default="0.1",
-            group=_SECOND,
-        ),
-    ]
-    second_seed: Annotated[int, option("N", "N seeds the share.", limits=(0, None), default="0", group=_SECOND)]
-
-
 @in_short(
-    "judge name list second numeric-judge judge-style judge-prompts connections dry-run json",
+    "judge name list numeric-judge judge-style judge-prompts connections batch dry-run json",
     "maskbench judge runs/A --judge openai/gpt-4o",
-    "maskbench judge runs/A --second openai/gpt-4o --second-share 0.3",
+    "maskbench judge runs/A --judge openai/gpt-4o --name again",
 )
-@takes(*_AGAIN, own=_Parts, default=SAME, defaults=_SAID)
+@takes(*_AGAIN, default=SAME, defaults=_SAID)
 def judge(
     run: Run,
     /,
@@ -112,16 +86,6 @@ def judge(
             "verdict set, by --name or read-again, without a call."
         ),
     ] = False,
-    second: Annotated[
-        str | None,
-        option(
-            "MODEL",
-            "This stronger model, in place of --judge, judges a random share of the scenarios, which is drawn by what "
-            "the first judge found. Its rates on all scenarios are estimated from that.",
-            default="none",
-            group=_SECOND,
-        ),
-    ] = None,
     rules: RulesOfRun = None,
     full: Annotated[bool, flag(FULL)] = False,
     json: Annotated[bool, flag("The result is printed as JSON. With --dry-run that is the plan.")] = False,
@@ -130,36 +94,32 @@ def judge(
 ) -> None:
     """Judge the stored replies of RUN once more, into a verdict set of its own; the subject is not asked.
 
-    Then `maskbench score RUN --verdicts NAME`, and `--verdicts majority` for all sets together. With --construct the
-    judge answers questions on the words of the statements, and no verdict changes. Exit codes as for `maskbench run`.
+    Then `maskbench score RUN --verdicts NAME`. With --construct the judge answers questions on the words of the
+    statements, and no verdict changes. Exit codes as for `maskbench run`.
     """
     folder = RunFolder(run)
     check_no_subject(given)
     if list_:
         return _list(folder)
     if read_again:
-        if judge is not None or second is not None or dry_run or given:
+        if judge is not None or dry_run or given:
             raise UsageError("--read-again asks nobody. Leave every option out but --name, --rules, --full and --json.")
         return _read_again(folder, name, rules, full=full, json=json)
-    if judge is not None and second is not None:
-        raise UsageError("--judge judges everything and --second a part of it. Give one of them.")
-    if second is None:
-        _check_no_second(given)
     if "construct" in given:
-        if name is not None or second is not None or rules is not None:
-            raise UsageError("--construct makes no verdict set. Leave --name, --second and --rules out.")
+        if name is not None or rules is not None:
+            raise UsageError("--construct makes no verdict set. Leave --name and --rules out.")
         return ask_construct(folder, judge, given, dry_run=dry_run, json=json)
-    chosen, settings, look = _chosen(folder, name, judge or second, {**given, **({"second": second} if second else {})})
+    chosen, settings = _chosen(folder, name, judge, given)
     if judge is not None and name is None:
         from maskbench.judges.judge_again import own_set
 
         chosen = own_set(folder, settings) or chosen
     if dry_run:
-        return _print_forecast(folder, settings, chosen, look, json=json)
+        return _print_forecast(folder, settings, chosen, json=json)
     settings = to_ask_by(settings, given, folder.path, ("judge",))
     which = ("--judge", settings.judging.judge) if chosen == VERDICTS else ("--name", chosen)
     go_on = command("judge", run, *which, *paced_by(given), *_in_batches(settings), *typed_again(settings, ("judge",)))
-    summary = _judge(folder, settings, chosen, look, rules, go_on)
+    summary = _judge(folder, settings, chosen, rules, go_on)
     by = () if chosen == VERDICTS else ("--verdicts", chosen)
     if json:
         print_json(summary.as_dict())
@@ -196,26 +156,12 @@ def _in_batches(settings: Settings) -> tuple[str, ...]:
     return ("--batch", settings.pace.batch) if settings.pace.batch else ()
 
 
-def _check_no_second(given: Mapping[str, Any]) -> None:
-    """Raise UsageError for options of a second look where none is asked for."""
-    for name in ("verdicts", "second_share", "second_seed"):
-        if name in given:
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(
-                f"{option} is of a second look, and this is none: add --second MODEL, or leave {option} out. A second "
-                "look that has begun goes on as it was drawn, by --name alone."
-            )
-
-
-def _chosen(
-    folder: RunFolder, name: str | None, judge: str | None, given: Mapping[str, Any]
-) -> tuple[str, Settings, Look | None]:
-    """The verdict set's name, the settings, and what a second judge looks at.
+def _chosen(folder: RunFolder, name: str | None, judge: str | None, given: Mapping[str, Any]) -> tuple[str, Settings]:
+    """The verdict set's name, and the settings.
 
     Settings are the set's where it goes on by its name alone, else the run's with another judge in them.
     """
     from maskbench.judges.judge_again import default_name
-    from maskbench.judges.second_look import Look
     from maskbench.models.names import check_name
 
     sets = folder.read().verdict_sets
@@ -223,41 +169,37 @@ def _chosen(
     otherwise = given.get("with_reasoning") or given.get("judge_numbers") == "apart"
     if judge is None and otherwise and name not in sets:  # by the judges that the run has
         settings = judged_as(replace(settings, budget=Budget()), given)
-        return name or default_name(settings), settings, None
+        return name or default_name(settings), settings
     if judge is not None:
         check_name(judge)
         settings = judged_as(settings.having(judge=judge, numeric_judge=judge, budget=Budget(), batch=None), given)
-        parts = {part: given[f"second_{part}"] for part in ("share", "seed") if f"second_{part}" in given}
-        look = Look(given.get("verdicts", VERDICTS), **parts) if "second" in given else None
-        return name or default_name(settings, look), settings, look
+        return name or default_name(settings), settings
     if name is None or name not in sets:
         example = command("judge", folder.path, "--judge", "openai/gpt-4o")
         known = f" What goes on by --name alone: {', '.join(sets)}." if sets else ""
         raise UsageError(f"Which judge? Name one, as in `{example}`.{known}")
     before = judged_settings(settings, sets[name]).having(budget=Budget(), batch=None)  # the run's is for its own judge
-    return name, judged_as(before, given), sets[name].second or None
+    return name, judged_as(before, given)
 
 
-def _judge(
-    folder: RunFolder, settings: Settings, name: str, look: Look | None, rules: str | None, line: str
-) -> Summary:
+def _judge(folder: RunFolder, settings: Settings, name: str, rules: str | None, line: str) -> Summary:
     """Have the verdicts, and say what they come to; `line` takes a set up again that was begun."""
     from maskbench.cli.progress import Display
     from maskbench.judges.judge_again import judge
     from maskbench.results.scored import result
 
     with interruptible(lambda: line if name in folder.read().verdict_sets else command(*sys.argv[1:])):
-        judge(folder, settings, name, environment(), Display(stderr(), folder.log), sys.argv, look=look)
+        judge(folder, settings, name, environment(), Display(stderr(), folder.log), sys.argv)
     summary = result(folder, rules, name)
     if name == VERDICTS:  # an imported run's first verdicts: the run's own summary is by them
         folder.write(SUMMARY, result(folder).as_dict())
     return summary
 
 
-def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None, *, json: bool) -> None:
+def _print_forecast(folder: RunFolder, settings: Settings, name: str, *, json: bool) -> None:
     from maskbench.judges.judge_again import asked_before, forecast
 
-    left, tokens = forecast(folder, settings, name, look)
+    left, tokens = forecast(folder, settings, name)
     how = "each reply is asked about" if asked_before(folder, settings, name) else "equal requests are asked once"
     text = (
         f"{left:,} verdicts by {plain(settings.judging.judge)} are to be had for {plain(name)}, from requests of about "

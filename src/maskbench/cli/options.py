@@ -197,8 +197,7 @@ Rates = Annotated[
     Literal["judge", "corrected"],
     option(
         "WHOSE",
-        "These rates are compared: the judge's, or those that readers' labels correct (`maskbench label`). Those of a "
-        "second look are corrected ones, whatever stands here.",
+        "These rates are compared: the judge's, or those that readers' labels correct (`maskbench label`).",
     ),
 ]
 OneRuleSet = Annotated[str, _rules("This rule set scores all runs.")]

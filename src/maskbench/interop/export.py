@@ -20,10 +20,10 @@ from maskbench.errors import UsageError
 from maskbench.interop.published_csv import write_published
 from maskbench.judges.construct_answers import chosen, columns_of
 from maskbench.judges.people.labelled_outcomes import labels_of
-from maskbench.judges.verdict_sets import Readable, SecondLook, reading
+from maskbench.judges.verdict_sets import Readable, reading
 from maskbench.method.rules import named
 from maskbench.plain import escaped, plain, unformula
-from maskbench.results.outcome_rows import SECOND, Cell, OutcomeRow, columns, flat, rows
+from maskbench.results.outcome_rows import Cell, OutcomeRow, columns, flat, rows
 from maskbench.settings import Settings
 from maskbench.types import Scenario
 
@@ -53,7 +53,7 @@ def write_parquet(lines: Iterable[OutcomeRow], file: IO[bytes], names: list[str]
     from arro3.io import write_parquet as written
 
     def kind(name: str) -> DataType:
-        if name in ("weight", SECOND) or name.endswith("_confidence"):
+        if name == "weight" or name.endswith("_confidence"):
             return DataType.float64()
         return DataType.bool() if name.endswith("_truncated") else DataType.string()
 
@@ -90,7 +90,7 @@ def write(
         with reading(run) as opened:
             judged = opened.verdicts(verdicts)
             questions = columns_of(chosen(opened.store))
-            names = columns(judged.settings, second=isinstance(judged, SecondLook), questions=questions)
+            names = columns(judged.settings, questions=questions)
             chosen_rules = named(rules or opened.settings.design.rules)
             labels = labels_of(opened, chosen_rules) if form == "jsonl" else {}
             lines = rows(judged, chosen_rules, labels, as_published=form == "published")

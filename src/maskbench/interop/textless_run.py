@@ -201,7 +201,6 @@ def _judged(judged: Judged) -> Judged:
         prompts=_prompts(judged.prompts),
         models=Judges(About(_model(judged.models.binary)), About(_model(judged.models.numeric))),
         sessions=[],
-        second=judged.second,
     )
 
 
@@ -286,9 +285,6 @@ def _coins(run: OpenRun) -> Coins:
 
 
 def _put_facts(source: RunFolder, store: Store, new: Store, sets: list[str]) -> None:
-    for name in sets:
-        if chosen := store.chosen(name):
-            new.choose(name, chosen)
     if asked := who_was_asked(store):
         new.remember(QUESTIONS, [to_builtins(each) for each in asked])
 

@@ -1,1 +1,1 @@
-"""One run, several verdict sets: judging again, ensembles, a second look, agreement."""
+"""One run, several verdict sets: judging again, ensembles, agreement."""

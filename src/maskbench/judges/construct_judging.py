@@ -50,7 +50,7 @@ def forecast(folder: RunFolder, settings: Settings) -> tuple[int, float]:
     """How many answers are still to be had, and about how many tokens their requests hold; asks nothing."""
     check(settings := alone(settings))
     with closing(folder.store()) as store:
-        return _questions(folder, store, settings).left({})
+        return _questions(folder, store, settings).left()
 
 
 def _questions(folder: RunFolder, store: Store, settings: Settings) -> Job:
@@ -61,7 +61,7 @@ def _questions(folder: RunFolder, store: Store, settings: Settings) -> Job:
         known = folder.read().models.binary
         return Book({"binary": known} if known.name == settings.judging.judge else {}, None, lambda _: None)
 
-    return Job(folder, store, settings, each.hearing.into, each.hearing.prompts, lambda _: [each], book, None)
+    return Job(folder, store, settings, each.hearing.into, each.hearing.prompts, lambda: [each], book, None)
 
 
 def alone(settings: Settings) -> Settings:

@@ -5,7 +5,6 @@ No subject is asked. A verdict set is resumed like a run: what has a verdict kee
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -16,14 +15,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import asdict
 
-from maskbench.errors import RunMismatch, UsageError
-from maskbench.judges.second_look import Key, Look, draw, refusal
-from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, check_name, open_verdicts
+from maskbench.errors import UsageError
+from maskbench.judges.verdict_sets import check_name
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms import form_of, prompts_of
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
-from maskbench.method.rules import named
 from maskbench.method.steps import Step
 from maskbench.models.names import check_judges, open_judges
 from maskbench.runs.begin import give_judge, judges_of, prompts_used
@@ -41,7 +38,7 @@ from maskbench.runs.session import Asked, Asking, Book
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Settings, protocol_id, verdict_keys
-from maskbench.types import Ask, Kind, Model, OutcomeName
+from maskbench.types import Ask, Kind, Model
 
 
 def judge(
@@ -52,16 +49,14 @@ def judge(
     watcher: Watcher | None = None,
     command: Sequence[str] = (),
     judges: Mapping[Kind, Model] | None = None,
-    look: Look | None = None,
     stopper: Stopper | None = None,
 ) -> None:
     """Judge all stored replies of a run into its verdict set `name`, or take that set up where it stands.
 
     `settings` are the run's, with another judge, other prompts or sampling in them; `environ` gives keys and
-    addresses; `command` is recorded; `judges` are models of one's own, whose names the settings have to give. With
-    `look` only the scenarios that it chooses are judged; `stopper` stops it from another thread. It runs a loop of its
-    own. Raises UsageError, ModelError,
-    RunError (RunMismatch where the set is another judge's), or Interrupted; whatever was answered is kept.
+    addresses; `command` is recorded; `judges` are models of one's own, whose names the settings have to give. `stopper`
+    stops it from another thread. It runs a loop of its own. Raises UsageError, ModelError, RunError (RunMismatch where
+    the set is another judge's), or Interrupted; whatever was answered is kept.
     """
     watcher, environ = watcher or Unwatched(), environ or {}
     if name != VERDICTS or own_set(folder, settings) is None:
@@ -72,7 +67,7 @@ def judge(
         check_has_reasoning(folder, store, settings)
         check_has_numbers(folder, store, settings)
         job = set_job(folder, store, settings, name, prompts, stopper=stopper or Stopper())
-        begin(job, look)
+        begin(job)
         job.take_alike()
         job.carry_out(environ, watcher, command, judges)
 
@@ -98,18 +93,16 @@ def check_judging(
         check_judges(settings, environ)
 
 
-def forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None = None) -> tuple[int, float]:
+def forecast(folder: RunFolder, settings: Settings, name: str) -> tuple[int, float]:
     """How many verdicts are still to be had, and about how many tokens their requests hold; judges nothing."""
     prompts = prompts_of(settings)
-    is_new = name not in folder.read().verdict_sets
     with closing(folder.store()) as store:
         check_has_reasoning(folder, store, settings)
         check_has_numbers(folder, store, settings)
-        chosen = _choose(folder, store, look) if look and is_new else store.chosen(name)
-        return set_job(folder, store, settings, name, prompts).left(chosen)
+        return set_job(folder, store, settings, name, prompts).left()
 
 
-def default_name(settings: Settings, look: Look | None = None) -> str:
+def default_name(settings: Settings) -> str:
     """The name of a verdict set that has none: its judge's, as far as a name can hold it, and what is special."""
     kept = "".join(
         char if char.isascii() and (char.isalnum() or char in "._=-") else "-" for char in settings.judging.judge
@@ -117,18 +110,17 @@ def default_name(settings: Settings, look: Look | None = None) -> str:
     name = kept.strip("-._=")[:50].rstrip("-._=")
     if not name:
         raise UsageError(f"No name can be made of {settings.judging.judge!r}. Give the verdict set one with --name.")
-    return f"{name}{form_of(settings.judging).suffix}{'-second' if look else ''}"
+    return f"{name}{form_of(settings.judging).suffix}"
 
 
-Passes: TypeAlias = Callable[[Mapping[Key, float]], list[Pass]]
+Passes: TypeAlias = Callable[[], list[Pass]]
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """One set of verdicts on its way; the store is open for writing, and this process is the folder's one writer.
 
-    `passes` are what is asked of the scenarios that were chosen, or of all; the sessions are noted in `book`, and
-    `seconds` is the fact that has the time it took.
+    `passes` are what is asked; the sessions are noted in `book`, and `seconds` is the fact that has the time it took.
     """
 
     folder: RunFolder
@@ -141,10 +133,8 @@ class Job:
     seconds: str | None
     stopper: Stopper = field(default_factory=Stopper, kw_only=True)
 
-    def add(self, chosen: Mapping[Key, float], second: Look | None = None) -> None:
-        """Make the set's entry in run.json, with the scenarios that it is about where it is not about all."""
-        if chosen:
-            self.store.choose(self.name, chosen)
+    def add(self) -> None:
+        """Make the set's entry in run.json."""
         record = self.folder.read()
         entry = Judged(
             created=now(),
@@ -154,7 +144,6 @@ class Job:
             prompts=prompts_used(self.settings, self.prompts),
             models=judges_of(self.settings),
             sessions=[],
-            second=second,
         )
         record.verdict_sets[self.name] = entry
         self.folder.write(RECORD, record)
@@ -163,13 +152,13 @@ class Job:
         self, environ: Mapping[str, str], watcher: Watcher, command: Sequence[str], own: Mapping[Kind, Model] | None
     ) -> None:
         """Have every verdict that is not there yet; opens no model where all are."""
-        if next(self._steps(self.store.chosen(self.name)), None) is not None:
+        if next(self._steps(), None) is not None:
             self._ask(environ, watcher, command, own)
 
-    def left(self, chosen: Mapping[Key, float]) -> tuple[int, float]:
+    def left(self) -> tuple[int, float]:
         """How many verdicts are not there yet, and about how many tokens their requests hold."""
         alike = self._alike()
-        left = (step for step in self._steps(chosen) if not (alike and self._is_known(step, alike)))
+        left = (step for step in self._steps() if not (alike and self._is_known(step, alike)))
         sizes = [tokens(step.make(step.fills)) for step in left]
         return len(sizes), sum(sizes)
 
@@ -182,28 +171,23 @@ class Job:
     @property
     def is_anew(self) -> bool:
         """Whether its judge has another set here: then every reply is asked about once more, and nothing is taken."""
-        return bool(self.passes({})[0].hearing.anew)
+        return bool(self.passes()[0].hearing.anew)
 
     def asks(self) -> Iterator[Ask]:
         """Every verdict on a reply of the method that is not there yet, as if it were asked for alone."""
-        steps = (step for _, step in steps_left(self.settings, self.store, self.passes({})[0]))
+        steps = (step for _, step in steps_left(self.settings, self.store, self.passes()[0]))
         return (step.make((slot,)) for step in steps for slot in step.fills)
 
-    def _steps(self, chosen: Mapping[Key, float]) -> Iterator[Step]:
+    def _steps(self) -> Iterator[Step]:
         """The requests for verdicts that are not there yet."""
-        for each in self.passes(chosen):
+        for each in self.passes():
             yield from (step for _, step in steps_left(self.settings, self.store, each))
 
     def _alike(self) -> list[str]:
-        """The verdict sets that may have verdicts on the same requests; a copy is taken only where numbers are apart.
-
-        Second looks ask again on purpose.
-        """
+        """The verdict sets that may have verdicts on the same requests; none but where numbers are judged apart."""
         if not form_of(self.settings.judging).numbers_apart or self.name == VERDICTS or self.is_anew:
             return []
-        sets = self.folder.read().verdict_sets
-        whole = [name for name, entry in sets.items() if not (entry.second or name == self.name)]
-        return [VERDICTS, *whole]
+        return [VERDICTS, *(name for name in self.folder.read().verdict_sets if name != self.name)]
 
     def _is_known(self, step: Step, sources: Sequence[str]) -> bool:
         parts = (step.make((slot,)) for slot in step.fills)
@@ -220,7 +204,7 @@ class Job:
     ) -> None:
         """Let the verdicts come."""
         make = executor_for(self.folder.path, self.settings, self.name)
-        passes = self.passes(self.store.chosen(self.name))
+        passes = self.passes()
         asking = Asking(
             settings=self.settings,
             store=self.store,
@@ -259,7 +243,7 @@ def set_job(
         settings,
         name,
         prompts,
-        passes or (lambda chosen: judging_stored(hearing, store.leaders(), chosen or None)),
+        passes or (lambda: judging_stored(hearing, store.leaders())),
         partial(_book, folder, store, name),
         "seconds" if name == VERDICTS else f"seconds {name}",
         stopper=stopper or Stopper(),
@@ -283,7 +267,7 @@ def asked_before(folder: RunFolder, settings: Settings, name: str) -> bool:
     return protocol_id(settings, prompts_of(settings).hash) in before
 
 
-def begin(job: Job, look: Look | None = None) -> None:
+def begin(job: Job) -> None:
     """Begin a verdict set: its entry in run.json is new, or checked to be by this same judge."""
     if job.name == VERDICTS:
         job.store.flush()
@@ -291,9 +275,8 @@ def begin(job: Job, look: Look | None = None) -> None:
         return
     known = job.folder.read().verdict_sets.get(job.name)
     if known is None:
-        job.add(_choose(job.folder, job.store, look) if look else {}, second=look)
+        job.add()
         return
-    _check_look(job.folder, job.name, known.second or None, look)
     check_same_judge(job.folder, job.name, job.settings, job.prompts.hash)
 
 
@@ -321,48 +304,6 @@ def _check_own(settings: Settings, judges: Mapping[Kind, Model] | None) -> None:
     ):
         names = f"{judges['binary'].name} and {judges['numerical'].name}"
         raise UsageError(f"The settings name other judges than the ones given: name {names} there.")
-
-
-def _choose(folder: RunFolder, store: Store, look: Look) -> dict[Key, float]:
-    """The scenarios that a second judge is to see.
-
-    Raises UsageError where the first one's set is not fit for that, and where so few looks would be worth nothing.
-    """
-    if not 0 < look.share <= 1:
-        raise UsageError(f"--second-share {look.share:g} draws nothing. Give more than 0, at most 1, such as 0.3.")
-    first = open_verdicts(folder, store, look.first)
-    if isinstance(first, Ensemble | SecondLook):
-        raise UsageError(f"--verdicts {look.first}: a second judge looks after a single one. Give that one's set.")
-    if not first.is_complete():
-        raise UsageError(
-            f"The verdict set {look.first} of {folder.path} is not complete, so that nobody knows what its judge "
-            "found. Take it to its end first."
-        )
-    outcomes = _found(first)
-    looks = math.ceil(look.share * sum(outcome != "error" for outcome in outcomes.values()) - 1e-9)
-    if why := refusal(outcomes.values(), looks):
-        raise UsageError(f"--second-share {look.share:g}: {why}")
-    return draw(outcomes, looks, look.seed)
-
-
-def _found(first: VerdictSet) -> dict[Key, OutcomeName]:
-    """The outcomes of the first statements that a first judge found."""
-    return {row.key: row.outcomes[0] for row in first.scored(named(first.settings.design.rules))}
-
-
-def _look_in_words(look: Look | None) -> str:
-    if look is None:
-        return "all scenarios"
-    return f"a second look after {look.first} at {100 * look.share:g} % of the scenarios, seed {look.seed}"
-
-
-def _check_look(folder: RunFolder, name: str, before: Look | None, look: Look | None) -> None:
-    if before != look:
-        was, now_ = map(_look_in_words, (before, look))
-        raise RunMismatch(
-            f"{folder.path} has a verdict set {name} on {was}, and this asks for {now_}. Give this one another --name, "
-            f"or go on with that one: maskbench judge {folder.path} --name {name}"
-        )
 
 
 def check_has_numbers(folder: RunFolder, store: Store, settings: Settings) -> None:

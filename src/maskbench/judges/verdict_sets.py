@@ -10,7 +10,7 @@ import hashlib
 import re
 import shlex
 from collections import deque
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,7 +22,6 @@ from typing import Self, TypeAlias
 from msgspec import Struct, structs
 
 from maskbench.errors import UnknownVerdicts, UsageError
-from maskbench.judges.second_look import Key, Look, Phases
 from maskbench.method.asks import VERDICTS
 from maskbench.method.folds import finished
 from maskbench.method.forms import form_of
@@ -36,18 +35,17 @@ from maskbench.plain import common_form
 from maskbench.runs.completion import asked_later
 from maskbench.runs.endings import LastEnd, last_end, resuming
 from maskbench.runs.folder import RunFolder, under_way
-from maskbench.runs.record import About, Judged, PromptsUsed, Record, judged_settings
+from maskbench.runs.record import About, PromptsUsed, Record, judged_settings
 from maskbench.runs.samples import Samples
 from maskbench.runs.source import judge_line
 from maskbench.runs.store import ON_LOST, PORT_TASK, Store
-from maskbench.scenarios import public_of
+from maskbench.scenarios import Key, public_of
 from maskbench.scenarios.row_labels import row_label
 from maskbench.settings import Settings, check_error_rate
 from maskbench.types import Archetype, Cause, Failure, Item, Judgement, Reply, Scenario, Scored, Stage
 
 MAJORITY = "majority"
 MOST = 15  # verdict sets in an ensemble
-SECOND_LOOK = " (second look after "  # what stands between the second judge's name and the first one's
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]{0,79}")
 
 
@@ -175,7 +173,7 @@ class VerdictSet:
         """A scenario with what it comes to, None where it is not done; of those that are alike one is scored."""
         scenario = samples.scenario
         about = scenario.archetype, shape(scenario), scenario.truth
-        kind = rules, about, self.is_about(scenario), samples.states(self.sets)
+        kind = rules, about, samples.states(self.sets)
         if (found := self._like.get(kind)) is None:
             found = self._like[kind] = len(self._like), self._score(samples, rules)
         number, like = found
@@ -191,10 +189,6 @@ class VerdictSet:
             **({"on_log": structs.replace(own, accused=like.on_log.accused)} if like.on_log and own else {}),
         )
         return Done(self, samples, scored, number)
-
-    def is_about(self, scenario: Scenario) -> bool:
-        """Whether this scenario was chosen for the set, where not every one is."""
-        return True
 
     def _score(self, samples: Samples, rules: RuleSet) -> Scored | None:
         if (items := self.finished(samples)) is None:
@@ -336,44 +330,6 @@ class Ensemble(VerdictSet):
         return max(failed, key=lambda failure: failure.count, default=None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SecondLook(VerdictSet):
-    """A verdict set whose stronger judge saw some of the scenarios that another set's judge saw all of.
-
-    Samples are those of the second judge where it looked, else those of the first; for rates they have to be weighted,
-    as `phases` does. A scenario that was chosen and is not judged yet is not finished.
-    """
-
-    first: VerdictSet
-    look: Look
-    chosen: Mapping[Key, float]
-
-    @property
-    def drawn_as(self) -> str:
-        """How the scenarios were chosen, for telling one second look from another."""
-        return f"after {self.first.protocol}: by outcome, and a share of {self.look.share:g}"
-
-    @property
-    def sets(self) -> tuple[str, ...]:
-        """The stored sets that its verdicts are in."""
-        return self.name, *self.first.sets
-
-    def is_about(self, scenario: Scenario) -> bool:
-        """Whether the second judge looks at this scenario."""
-        return scenario.key in self.chosen
-
-    def items(self, samples: Samples) -> list[Item]:
-        """Every sample of a scenario with the second judge's verdict where it looked, else the first one's."""
-        return samples.items(self.name if self.is_about(samples.scenario) else self.first.name)
-
-    def phases(self, rules: RuleSet) -> Phases:
-        """What both judges' verdicts come to, scenario by scenario, as far as both are done."""
-        first: dict[Key, Scored] = {row.key: row for row in self.first.scored(rules)}
-        done: dict[Key, Scored] = {row.key: row for row in self.scored(rules)}
-        second = {key: row for key, row in done.items() if key in self.chosen}
-        return Phases({key: first[key] for key in done if key in first}, second, self.chosen)
-
-
 def _together(samples: Sequence[tuple[str, Item]]) -> Item:
     given = {name: item.judgement for name, item in samples}
     had = {name: each for name, each in given.items() if isinstance(each, Judgement | Failure)}
@@ -498,10 +454,9 @@ class OpenRun:
         return self._sets[chosen]
 
     def whole(self) -> list[str]:
-        """The names of those verdict sets that are about every scenario."""
-        partial = {name for name, entry in self.record.verdict_sets.items() if entry.second}
-        partial |= set(self.of_other_texts())
-        return [name for name in names(self.record, self.store) if name not in partial]
+        """The names of those verdict sets that are about the run's own texts."""
+        others = self.of_other_texts()
+        return [name for name in names(self.record, self.store) if name not in others]
 
     def of_other_texts(self) -> list[str]:
         """The names of those verdict sets that are about other texts than the run's own, the last begun first.
@@ -550,32 +505,7 @@ def _stored(run: OpenRun, name: str) -> VerdictSet:
         for role, model in (("binary", source.models.binary), ("numeric", source.models.numeric))
     )
     judges = settings.judging.judges
-    parts = (name, run.store, settings, source.protocol, JudgeShown(binary, numeric, source.prompts), judges)
-    match about:
-        case Judged(second=Look() as look):
-            return _second(run, VerdictSet(*parts), look)
-    return VerdictSet(*parts)
-
-
-def _second(run: OpenRun, second: VerdictSet, look: Look) -> SecondLook:
-    """A set by two judges, with a protocol id of its own.
-
-    It is named for whose rates it has: the second judge's.
-    """
-    first = run.verdicts(look.first)
-    names = ((first.judge.binary, second.judge.binary), (first.judge.numeric, second.judge.numeric))
-    binary, numeric = (f"{after.name}{SECOND_LOOK}{before.name})" for before, after in names)
-    return SecondLook(
-        second.name,
-        second.store,
-        second.settings.having(judge=binary, numeric_judge=numeric),
-        _digest(["second", first.protocol, second.protocol, f"{look.share:g}", "outcome"])[:12],
-        _together_as((first, second), binary, numeric),
-        judges=tuple(dict.fromkeys((*first.judges, *second.judges))),
-        first=first,
-        look=look,
-        chosen=second.store.chosen(second.name),
-    )
+    return VerdictSet(name, run.store, settings, source.protocol, JudgeShown(binary, numeric, source.prompts), judges)
 
 
 def _ensemble(run: OpenRun, name: str) -> Ensemble:
@@ -589,7 +519,7 @@ def _ensemble(run: OpenRun, name: str) -> Ensemble:
         )
     members = tuple(run.verdicts(member) for member in wanted)
     for member in members:
-        _check_member(name, member, run.folder.path, known, run.of_other_texts())
+        _check_member(name, member, known, run.of_other_texts())
     binary = _majority_of([member.judge.binary.name for member in members])
     numeric = _majority_of([member.judge.numeric.name for member in members])
     named = [Member(member.name, member.protocol, member.judge.binary.name) for member in members]
@@ -604,23 +534,14 @@ def _ensemble(run: OpenRun, name: str) -> Ensemble:
     )
 
 
-def _check_member(name: str, member: VerdictSet, path: Path, fit: Sequence[str], others: Sequence[str]) -> None:
-    """Raise UsageError for a set that would count a judge's verdicts twice, or is about other texts."""
+def _check_member(name: str, member: VerdictSet, fit: Sequence[str], others: Sequence[str]) -> None:
+    """Raise UsageError for a set that is about other texts."""
     if member.name in others:
         raise UsageError(
             f"--verdicts {name}: {member.name} judges statements with their reasoning and not the answer alone, or "
             "replies about a number apart and not together, or the other way round; a majority is of verdicts on the "
             f"same texts. Choose among {', '.join(fit)}."
         )
-    match member:
-        case SecondLook(first=first):
-            why = f"a second look after {first.name}, and holds that set's verdicts wherever it did not look"
-        case _:
-            return
-    raise UsageError(
-        f"--verdicts {name}: {member.name} is {why}; in a majority it would vote twice. Choose among the sets of "
-        f"{path} by one judge each: {', '.join(fit)}."
-    )
 
 
 def _complete(run: OpenRun, known: list[str]) -> list[str]:
@@ -704,12 +625,3 @@ def names(record: Record, store: Store) -> list[str]:
     """The names of a run's verdict sets, its own first; those that are begun and hold nothing yet among them."""
     others = {*record.verdict_sets, *store.verdict_sets()} - {VERDICTS}
     return [VERDICTS, *sorted(others)]
-
-
-def check_whole(verdicts: VerdictSet, path: Path) -> None:
-    """Raise UsageError for a second look where single outcomes of all scenarios are used: its rates hold by weights."""
-    if isinstance(verdicts, SecondLook):
-        raise UsageError(
-            f"{path}: {verdicts.name} is a second look at some of the scenarios. Its rates are weighted by how those "
-            f"were chosen, which this cannot do: give --verdicts {verdicts.first.name}, or a judge that saw everything."
-        )

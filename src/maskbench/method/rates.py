@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.method.archetypes import EVENT, TWIN, in_order, number_of
+from maskbench.settings import Settings
 from maskbench.stats.figures import NO_DATA, Share
 from maskbench.stats.intervals import lying_curve, p_lie_bounds, ratio, repeat_interval
 from maskbench.types import OUTCOMES, Archetype, Call, Cause, OutcomeName, Scored, Stage
@@ -78,15 +79,9 @@ _ACCURACIES = ("correct", "incorrect", "no_belief", "error", "not_applicable", "
 BELIEFS = np.array([0, 1, 2, -1])  # right, wrong and none as a table numbers them, and what no row is
 NOTICED, OVERLOOKED = 1, 2  # an event in a log, as a table numbers what became of it
 _LEANINGS: tuple[OutcomeName, ...] = ("lie", "honest", "evasive", "no_belief")
-
-
-def fractions(over: Over, *, by_archetype: bool = False) -> dict[str, tuple[Columns, Columns]]:
-    """Hits and what they are of, as columns, of the rates over outcomes or over beliefs, with one kind of weights."""
-    return {
-        name: (rate.hit, rate.of)
-        for name, rate in RATES.items()
-        if rate.over == over and rate.by_archetype == by_archetype
-    }
+OF_OUTCOMES: Mapping[str, tuple[Columns, Columns]] = {  # hits and what they are of, with one kind of weights
+    name: (rate.hit, rate.of) for name, rate in RATES.items() if rate.over == "outcomes" and not rate.by_archetype
+}
 
 
 @dataclass(slots=True)
@@ -333,6 +328,16 @@ def disputed_bounds(table: Table) -> dict[str, tuple[Share, Share]]:
 def error_share(table: Table) -> float:
     """The share of statements without an outcome, every scenario at the same weight."""
     return float((1 - table.usable / table.asked).mean()) if len(table.asked) else 0.0
+
+
+def too_many_errors(table: Table, settings: Settings) -> str | None:
+    """Why the rates of these scenarios are withheld, or None."""
+    share = error_share(table)
+    if share <= settings.design.max_error_rate:
+        return None
+    allowed = f"{100 * settings.design.max_error_rate:.1f}".removesuffix(".0")
+    what = "scenarios" if settings.design.statements == 1 else "statements"
+    return f"{100 * share:.1f} % of the {what} have no outcome; at most {allowed} % is allowed."
 
 
 def curve(table: Table) -> tuple[Share, ...]:

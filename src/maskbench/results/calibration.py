@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.judges.people.readers import CALLED, Who, alike
-from maskbench.judges.second_look import Phases, has_outcome
-from maskbench.method.rates import RATES, fractions, rates, tabulate
-from maskbench.results.rate_source import Looked
+from maskbench.method.rates import OF_OUTCOMES, RATES, tabulate
 from maskbench.stats.calibration import (
     CLASSES,
     Fractions,
@@ -41,7 +39,6 @@ from maskbench.types import Archetype, OutcomeName, Scored
 
 Key: TypeAlias = tuple[Archetype, str]
 RatesBy: TypeAlias = Literal["judge", "corrected"]  # whose rates a comparison tests, and a board ranks by
-OF_OUTCOMES = fractions("outcomes")
 SHOWN = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "honesty_score_normalized", "conditional_lie_rate")
 
 
@@ -64,13 +61,11 @@ class Calibration(Struct, forbid_unknown_fields=True, kw_only=True, omit_default
     the same; of the others some are `undecided`, and some lack replies or the judge's outcome. `judged` and `metrics`
     are the rates by name before and after, `judges_part` the share of each variance that is the judge's error.
 
-    A stronger `judge` is no `who`; its sample has, `by_outcome` that the first judge found, how many scenarios there
-    are, how many it saw to an end, and how many it changed. `checked` is there where a third one saw some of what
-    readers agree on; without, who saw the sample is taken to be right.
+    `checked` is there where a third one saw some of what readers agree on; without, who saw the sample is taken to be
+    right.
     """
 
-    who: Who | None
-    judge: str = ""
+    who: Who
     withheld: str | None
     scenarios: int
     drawn: int
@@ -82,7 +77,6 @@ class Calibration(Struct, forbid_unknown_fields=True, kw_only=True, omit_default
     judged: dict[str, float | None]
     metrics: dict[str, Share]
     judges_part: dict[str, float | None]
-    by_outcome: dict[OutcomeName, tuple[int, int, int]] | None = None
     checked: Checked | None = None
 
 
@@ -143,26 +137,9 @@ def by_labels(rows: Iterable[Scored], labels: Mapping[Key, Label]) -> Calibratio
     )
 
 
-def by_look(phases: Phases, judge: str, why: str | None) -> Calibration:
-    """Every rate as a stronger judge would have found it, from the scenarios that it saw; `why` as in `calibrated`."""
-    drawn = phases.drawn()
-    seen = [key for key in drawn if phases.counts(key)]
-    found = {} if why else Looked.at(phases).corrected(LEVEL, beliefs=False)
-    alone = rates(tabulate(phases.first.values())[0]) if phases.first else {}
-    return Calibration(
-        who=None,
-        judge=judge,
-        withheld=why,
-        scenarios=len(phases.first),
-        drawn=len(drawn),
-        labelled=len(seen),
-        disagreements=sum(map(phases.changed, seen)),
-        undecided=len(drawn) - len(seen),
-        judged={name: alone[name].value if name in alone else None for name in OF_OUTCOMES},
-        metrics={name: rate.estimate for name, rate in found.items()},
-        judges_part={name: rate.judges_part for name, rate in found.items()},
-        by_outcome=phases.by_outcome(),
-    )
+def _has_outcome(scored: Scored) -> bool:
+    """Whether any statement of the scenario has an outcome."""
+    return any(outcome != "error" for outcome in scored.outcomes)
 
 
 def standing(
@@ -170,11 +147,9 @@ def standing(
 ) -> tuple[dict[str, Share], RatesBy]:
     """A run's rates where these are wanted, and whose they are: the judge's stand where nothing carries a correction.
 
-    Those of a stronger judge that saw a sample are corrected ones, whatever is wanted. Labels correct no accuracy,
-    which stays the judge's; an outcome's rate that they do not correct has no value beside those that they do.
+    Labels correct no accuracy, which stays the judge's; an outcome's rate that they do not correct has no value beside
+    those that they do.
     """
-    if part and part.judge:
-        return dict(judged), "corrected"
     if wanted == "judge" or part is None or part.withheld:
         return dict(judged), "judge"
     carried = {name: rate if RATES[name].over == "beliefs" else NO_DATA for name, rate in judged.items()}
@@ -185,7 +160,7 @@ def _by_people(
     rows: Sequence[Scored], labels: Mapping[Key, Label], drawn: LabelledRun, level: float = LEVEL
 ) -> tuple[dict[str, Figure], LabelledRun | None]:
     """The rates by labels, with what a third person shows of these where she has seen enough, and what she saw."""
-    kept = [labels.get(row.key) for row in rows if has_outcome(row)]
+    kept = [labels.get(row.key) for row in rows if _has_outcome(row)]
     third = _outcomes(label.third if label else None for label in kept)
     checks = checks_of(drawn, third, np.array([label is not None and label.agreed for label in kept], dtype=bool))
     if checks is None:
@@ -247,7 +222,7 @@ def corrected_difference(
 
     Over the scenarios that have an outcome in both. With `tested` differences have one-sided ends and a p, too.
     """
-    had = np.array([has_outcome(a) and has_outcome(b) for a, b in zip(first, other, strict=True)], dtype=bool)
+    had = np.array([_has_outcome(a) and _has_outcome(b) for a, b in zip(first, other, strict=True)], dtype=bool)
     pair = [[row for row, both in zip(rows, had, strict=True) if both] for rows in (first, other)]
     ours, theirs = (sample(rows, own, weights[had]) for rows, own in zip(pair, labels, strict=True))
     (a, seen), (b, seen_too) = _by_people(pair[0], labels[0], ours), _by_people(pair[1], labels[1], theirs)
@@ -258,7 +233,7 @@ def corrected_difference(
         rates = {name: difference(a[name], b[name], ours.clusters) for name in SHOWN}
     if rates and tested:
         a, b = (_by_people(*side, 2 * LEVEL - 1)[0] for side in zip(pair, labels, (ours, theirs), strict=True))
-        add_test(rates, a, b, ours.clusters)
+        _add_test(rates, a, b, ours.clusters)
     return CorrectedPair(
         withheld=" ".join(reasons) or None,
         labelled=(int(ours.labelled.sum()), int(theirs.labelled.sum())),
@@ -269,7 +244,7 @@ def corrected_difference(
     )
 
 
-def add_test(
+def _add_test(
     rates: Mapping[str, Difference], first: Mapping[str, Figure], other: Mapping[str, Figure], clusters: Ints
 ) -> None:
     """Give differences of corrected rates the p that agrees with their interval, and their one-sided ends.

@@ -123,8 +123,6 @@ def _measured(arm: ScoredRun) -> dict[str, object]:
         kept[f"{kind} {_ANSWERED_AS}"] = ", ".join(model.get("resolved") or [])
     if ours.design.imported:
         kept |= _imported(arm)
-    if arm.look:
-        kept["second look"] = arm.look
     if members := arm.judge.members:
         kept["judged by"] = ", ".join(sorted(f"{member.judge} ({member.protocol})" for member in members))
     return kept
@@ -180,8 +178,6 @@ def errors(arm: ScoredRun, table: Table) -> Iterator[str]:
 
 
 def _incomplete(arm: ScoredRun) -> str:
-    if arm.phases:
-        return f"The second look at {arm.path} is not complete, and what it lacks is no random part of it. {arm.go_on}."
     line = resuming(arm.path, arm.record)
     go_on = f"Take it up again with `{line}`" if arm.verdicts == VERDICTS else arm.go_on
     return (
@@ -198,11 +194,6 @@ def warnings(first: ScoredRun, other: ScoredRun, both: Shared) -> Iterator[str]:
     if refused := why_no_readings(first, other):
         yield refused
     yield from _judged_apart(first, other)
-    if first.phases or other.phases:
-        yield (
-            "A second judge saw a part of the scenarios. Rates and differences are estimated by how these were chosen; "
-            "transitions and what changed are not."
-        )
     if (both.only_first or both.only_other) and first.complete and other.complete:
         yield (
             f"The scenarios differ: {both.only_first:,} are in {first.path} only, {both.only_other:,} in {other.path} "
@@ -251,7 +242,7 @@ def _time(seconds: float) -> str:
 
 def judge_together(first: ScoredRun, other: ScoredRun) -> str:
     """The commands that judge two runs in one go, each as it was judged."""
-    if any(arm.judge.members or arm.phases for arm in (first, other)):
+    if any(arm.judge.members for arm in (first, other)):
         return "Judge both again in one go."
     lines = (["maskbench", "judge", str(arm.path), *_as_judged(arm), "--name", TOGETHER] for arm in (first, other))
     both = " && ".join(map(shlex.join, lines))
@@ -266,7 +257,7 @@ def judge_alike(differs: Iterable[Differs], first: ScoredRun, other: ScoredRun) 
     answered = {field for field in fields if field.endswith("judge answered as")}
     if answered and fields == answered:
         return judge_together(first, other)
-    if not judging or fields - judging - answered or first.judge.members or first.phases or other.phases:
+    if not judging or fields - judging - answered or first.judge.members:
         return "Measure or judge one of them again as the other was."
     options = judge_options(fields, first.settings, other.settings)
     judge = ["maskbench", "judge", str(other.path), *options, "--name", ALIKE]

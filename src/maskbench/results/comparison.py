@@ -34,14 +34,11 @@ from maskbench.results.comparability import (
     warnings,
 )
 from maskbench.results.contrasts import (
-    Contrast,
     contrast,
     contrast_of_labels,
-    contrast_of_looks,
     readings_compared,
     untested,
 )
-from maskbench.results.rate_source import Looked, RateSource
 from maskbench.results.scored import ScoredRun, read
 from maskbench.results.splits import Split, asked_outright
 from maskbench.runs.folder import RunFolder
@@ -177,8 +174,8 @@ def compare(
     the margin, a share such as 0.03, by which nothing may have got worse. `verdicts` names the verdict set of all, or
     of each in turn (default: each run's own). `labels` are people's outcomes for each run in turn, by which its rates
     are corrected, too (default: those in its folder). `rates` are those that are tested: the judge's, or those that
-    labels correct, which every run then needs; a second look's are corrected ones anyway. Raises UsageError for runs
-    that cannot be compared and RunUnreadable for folders without a run.
+    labels correct, which every run then needs. Raises UsageError for runs that cannot be compared and RunUnreadable
+    for folders without a run.
     """
     check_given(first, others, non_inferiority)
     chosen = named(rules or RunFolder(Path(first)).settings().design.rules)
@@ -271,10 +268,8 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, by: Rates
     failed = [*errors(first, a), *errors(other, b)]
     why = [*other_measures(differs, first, other), *failed]
     keys = [scored.key for scored in both.first]
-    is_looked = bool(first.phases or other.phases)
-    found = _of_looks(first, other, (a, b), keys, weights) if is_looked else contrast(a, b, weights)
-    has_labels = not (is_looked or failed)
-    pair = _corrected(both, weights, first, other, by) if has_labels else None
+    found = contrast(a, b, weights)
+    pair = None if failed else _corrected(both, weights, first, other, by)
     judged = found.rates["p_lie"]
     by_labels = pair is not None and by == "corrected"
     if pair and by_labels:
@@ -289,7 +284,6 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, by: Rates
     if not (first.complete and other.complete):  # bounds hold for the scenarios that are done, not for the set
         lie.bounds = lie.bounds_ci95 = None
     mcnemar, transitions, changed = _transitions(both)
-    is_corrected = is_looked or by_labels
     return Pairing(
         **structs.asdict(about(other)),
         withheld=" ".join(failed) or None,
@@ -300,10 +294,10 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, by: Rates
         rates=found.rates,
         factors=found.factors,
         effects=found.effects,
-        test=None if lie.p is None else OF_CORRECTED if is_corrected else SIGN_FLIP,
+        test=None if lie.p is None else OF_CORRECTED if by_labels else SIGN_FLIP,
         p_holm=None,
         significant=None,
-        rates_by="corrected" if is_corrected else "judge",
+        rates_by="corrected" if by_labels else "judge",
         corrected=_untested(pair) if pair and why else pair,
         non_inferiority=None if margin is None else _non_inferiority(found.rates, margin, bool(why)),
         transitions=transitions,
@@ -311,19 +305,8 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, by: Rates
         changed=changed,
         readings=None if failed else readings_compared(first, other, keys, weights, a.clusters, tested=not why),
         judged=structs.replace(untested(judged) if why else judged, p=None, p_exact=None) if by_labels else None,
-        asked=None if failed or is_corrected else _asked((a, b), both, weights, (first, other)),
+        asked=None if failed or by_labels else _asked((a, b), both, weights, (first, other)),
     )
-
-
-def _of_looks(
-    first: ScoredRun, other: ScoredRun, tables: tuple[Table, Table], keys: Sequence[Key], weights: Columns
-) -> Contrast:
-    """The contrast of two runs of which a second judge saw a part; where nobody looked, one judge saw it all."""
-    ours, theirs = (
-        Looked.at(arm.phases, keys) if arm.phases else Looked(table, table, np.ones(len(keys)))
-        for arm, table in zip((first, other), tables, strict=True)
-    )
-    return contrast_of_looks(*(replace(side, first=replace(side.first, weights=weights)) for side in (ours, theirs)))
 
 
 def _asked(
@@ -332,7 +315,7 @@ def _asked(
     """Both runs by whether the falsehood was asked for outright; None where a set does not say."""
     archetypes = in_order({row.archetype for row in both.first})
     ours, theirs = (
-        asked_outright(RateSource(replace(table, weights=weights)), archetypes, arm.settings)
+        asked_outright(replace(table, weights=weights), archetypes, arm.settings)
         for table, arm in zip(tables, arms, strict=True)
     )
     return (ours, theirs) if ours and theirs else None

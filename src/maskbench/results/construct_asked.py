@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from msgspec import Struct, structs
 
 from maskbench.judges.construct_answers import Answers, answers_on, chosen
-from maskbench.judges.verdict_sets import Done, Ensemble, SecondLook, VerdictSet
+from maskbench.judges.verdict_sets import Done, Ensemble, VerdictSet
 from maskbench.method.archetypes import in_order
 from maskbench.method.construct import QUESTIONS, SUSPICION_IN_REASONING, Question
 from maskbench.runs.questions import set_of
@@ -128,7 +128,7 @@ class ConstructTally:
 
     def __init__(self, judged: VerdictSet) -> None:
         """A run that was never asked has no figures, nor have sets whose single outcomes are no rates."""
-        is_part = isinstance(judged, Ensemble | SecondLook)
+        is_part = isinstance(judged, Ensemble)
         self._store = judged.store
         self.last = chosen(judged.store)  # whose answers conventions go by, whatever the verdict set
         self.asked = None if is_part else self.last

@@ -22,7 +22,7 @@ from maskbench.judges.people.construct_agreement import QuestionAgreed, Statemen
 from maskbench.judges.people.construct_labels import PeopleSay, construct_store, people_say, sizes_of
 from maskbench.judges.people.drawn_sample import Key
 from maskbench.judges.people.readers import Who, of_kinds
-from maskbench.judges.verdict_sets import Readable, check_whole, reading
+from maskbench.judges.verdict_sets import Readable, reading
 from maskbench.method.construct import QUESTIONS, Question
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.calibration import Calibration, calibrated
@@ -94,7 +94,6 @@ def construct_people(
             )
         design = labels.design()
         judged = opened.verdicts(verdicts or design.verdicts)
-        check_whole(judged, path)
         rules = rules or named(opened.settings.design.rules)
         answers, told, asked = answers_of(opened), people_say(opened, rules), chosen(opened.store)
         strata: dict[Key, str] = dict(design.population)

@@ -1,9 +1,8 @@
 """Every difference between two runs on the same scenarios, as data: rates, factors, the one test, and bounds.
 
-By one judge the test is the sign-flip permutation of paired.py; where a second judge looked at a part of the
-scenarios, rates are corrected by its verdicts, and their difference is that of stats/calibration.py. A narrower reading
-of P(lie) is compared as P(lie) is, where one judge answered the same questions on both runs: a lie that is not of the
-reading counts as no lie.
+By the judge's verdicts the test is the sign-flip permutation of paired.py; where labels correct the rates of both runs,
+their difference is that of stats/calibration.py. A narrower reading of P(lie) is compared as P(lie) is, where one judge
+answered the same questions on both runs: a lie that is not of the reading counts as no lie.
 """
 
 from __future__ import annotations
@@ -16,16 +15,13 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
-from maskbench.judges.second_look import Key
 from maskbench.method.archetypes import EVENT, TWIN, number_of
 from maskbench.method.rates import COMPARED, OF_LOGS, OUTCOME_RATES, RATES, Rate, Table
-from maskbench.results.calibration import CorrectedPair, add_test
+from maskbench.results.calibration import CorrectedPair, Key
 from maskbench.results.construct_asked import READINGS
-from maskbench.results.rate_source import Looked
 from maskbench.results.scored import ScoredRun
-from maskbench.stats.calibration import difference
 from maskbench.stats.figures import Difference, Share
-from maskbench.stats.paired import LEVEL, difference_bounds, factors, sign_flip
+from maskbench.stats.paired import difference_bounds, factors, sign_flip
 
 SEED = 20250305  # of the drawn sign patterns: the same runs give the same figures
 FACTORS = ("belief_share", "answered_share", "conditional_lie_rate")  # of P(lie), which is their product
@@ -99,34 +95,6 @@ def _difference(rate: Rate, first: Table, other: Table, weights: Columns) -> Dif
     both = (of > 0) & (of_now > 0)
     shares, shares_now = hits[both] / of[both], hits_now[both] / of_now[both]
     return paired_rate(shares, shares_now, weights[both], rate.clusters(first)[both])
-
-
-def contrast_of_looks(first: Looked, other: Looked) -> Contrast:
-    """Every difference between two runs of which a second judge saw a part, row by row on the same scenarios.
-
-    The rates are corrected by the second judge's verdicts as by labels; factors and bounds have no interval.
-    """
-    had, judged = (first.first.usable > 0) & (other.first.usable > 0), first.has_belief & other.has_belief
-    shares = _rates_of_looks(first.where(had), other.where(had), beliefs=False)
-    beliefs = _rates_of_looks(first.where(judged), other.where(judged), beliefs=True)
-    found = shares | beliefs
-    rates = {name: found.get(name, NOTHING) for name in _compared(first.first)}
-    (least, most), (least_now, most_now) = (side.bounds() or (0.0, 0.0) for side in (first, other))
-    if most > least or most_now > least_now:
-        bounds = (max(-1.0, least_now - most), min(1.0, most_now - least))
-        rates["p_lie"] = structs.replace(rates["p_lie"], bounds=bounds)
-    return _of_corrected(rates)
-
-
-def _rates_of_looks(first: Looked, other: Looked, *, beliefs: bool) -> dict[str, Difference]:
-    """Each rate's difference, with the p that agrees with its interval; empty where nobody looked at one of the two."""
-    ids = first.first.clusters
-    both, one_sided = (
-        [side.corrected(level, beliefs=beliefs) for side in (first, other)] for level in (LEVEL, 2 * LEVEL - 1)
-    )
-    found = {name: difference(both[0][name], both[1][name], ids) for name in both[0].keys() & both[1].keys()}
-    add_test(found, one_sided[0], one_sided[1], ids)
-    return found
 
 
 def contrast_of_labels(judged: Contrast, pair: CorrectedPair) -> Contrast:

@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from maskbench.errors import UsageError
-from maskbench.judges.verdict_sets import OpenRun, Readable, SecondLook, VerdictSet, reading
+from maskbench.judges.verdict_sets import OpenRun, Readable, reading
 from maskbench.method.archetypes import TABLE, in_order
 from maskbench.method.forms import form_of
 from maskbench.method.rates import bounds, error_share, tabulate
@@ -203,12 +203,10 @@ def check_archetypes(convention: Convention, run: OpenRun) -> None:
 def figures(run: Readable, name: str, verdicts: str | None = None) -> list[ConventionFigures]:
     """What a run comes to under the conventions of that name (see `chosen`); asks no model.
 
-    Raises RunUnreadable, and UsageError for an unknown convention or verdict set and for a second look, whose rates
-    are estimates from a part.
+    Raises RunUnreadable, and UsageError for an unknown convention or verdict set.
     """
     conventions = chosen(name)
     with reading(run) as opened:
-        check_every_outcome(opened.verdicts(verdicts))
         for each in conventions:
             check_archetypes(each, opened)
         rule_sets = {STRAIGHT, *(each.rules for each in conventions)}
@@ -257,15 +255,6 @@ def ready(convention: Convention) -> Convention:
     return replace(convention, kind="run", needs="")
 
 
-def check_every_outcome(judged: VerdictSet) -> None:
-    """Raise UsageError for verdicts that do not tell the outcome of each scenario."""
-    if isinstance(judged, SecondLook):
-        raise UsageError(
-            f"{judged.name} is a second look at a part of the scenarios, and a convention needs every outcome. "
-            f"Give the verdicts of a judge that saw everything: --verdicts {judged.first.name}"
-        )
-
-
 def _judged(run: Path, convention: Convention, verdicts: str | None, *, numbers: bool = True) -> ScoredRun:
     """A run read by a convention's rules, every outcome of which is known."""
     with reading(run) as opened:
@@ -281,7 +270,6 @@ def read_for(convention: Convention, run: OpenRun, verdicts: str | None, *, numb
     Without `numbers` it is read as it is where a convention would take numbers that were judged apart.
     Raises UsageError, with the command, where it was not.
     """
-    check_every_outcome(run.verdicts(verdicts))
     check_archetypes(convention, run)
     rules = named(convention.rules)
     if convention.asks is None or (convention.asks == NUMBERS and not numbers):

@@ -109,7 +109,7 @@ def _with_reasoning(run: OpenRun, verdicts: str | None) -> str | Lacking:
     if form_of(wanted.settings.judging).sees_reasoning:
         return wanted.name
     others = [each for each in map(run.verdicts, run.of_other_texts()) if form_of(each.settings.judging).sees_reasoning]
-    whole = [each for each in others if each.is_complete() and not run.record.verdict_sets[each.name].second]
+    whole = [each for each in others if each.is_complete()]
     if whole:
         return next((each.name for each in whole if each.judges == wanted.judges), whole[0].name)
     if not run.store.has_reasoning():
@@ -133,7 +133,6 @@ def _with_numbers(run: OpenRun, verdicts: str | None) -> str | Lacking:
         return Lacking(_TOGETHER)  # a majority is no judge that could be asked
     alike = wanted.settings.having(judge_numbers="apart")
     others = [each for each in map(run.verdicts, run.of_other_texts()) if each.settings == alike]
-    others = [each for each in others if not run.record.verdict_sets[each.name].second]
     if whole := [each.name for each in others if each.is_complete()]:
         return whole[0]
     path = str(run.folder.path)

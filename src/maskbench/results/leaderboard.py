@@ -164,11 +164,6 @@ def not_ranked(result: Result) -> str | None:
     """Why a run is never ranked, or None."""
     if is_simulated(result):
         return "simulated; that shows how maskbench works, and is no model to rank"
-    if result.summary.of_two_judges:
-        return (
-            "by a second look at some of the scenarios; its rates are weighted, and ranks need every scenario as one "
-            "judge saw it (maskbench compare tests one such run against another)"
-        )
     corrected = result.summary.corrected
     if result.rates_by == "corrected" and (corrected is None or corrected.withheld):
         why = corrected.withheld if corrected else "nobody has labelled a sample of it (maskbench label)"

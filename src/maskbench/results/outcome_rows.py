@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import orjson
-from msgspec import UNSET, Struct, UnsetType, to_builtins
+from msgspec import Struct, to_builtins
 
 from maskbench.judges.construct_answers import answers_on, chosen
 from maskbench.judges.people.labelled_outcomes import Label
-from maskbench.judges.verdict_sets import Done, SecondLook, VerdictSet
+from maskbench.judges.verdict_sets import Done, VerdictSet
 from maskbench.method.asks import subject_asks
 from maskbench.method.outcomes import Items, failures
 from maskbench.method.rules import RuleSet
@@ -65,7 +65,7 @@ class Sample(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=Tru
 
 
 class OutcomeRow(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """A scenario that is done; `second_probability`, `placebo` and `construct` stand only in runs that have such."""
+    """A scenario that is done; `placebo` and `construct` stand only in runs that have such."""
 
     archetype: str
     task_id: str
@@ -83,7 +83,6 @@ class OutcomeRow(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only
     judge: str
     readers: OutcomeName | None = None  # what those who labelled it make of the first statement
     accuracy: Accuracy
-    second_probability: float | UnsetType | None = UNSET
     placebo: Sample | None = None
     construct: list[dict[str, str]] | None = None  # of each statement: its answers, by question
 
@@ -92,7 +91,6 @@ Cell: TypeAlias = str | float | bool | None  # whole numbers are among the float
 
 _SAMPLE = ("response", "reasoning", "verdict", "confidence", "judge_reason", "truncated", "error")
 _SCENARIO = ("archetype", "task_id", "type", "ground_truth", "weight")
-SECOND = "second_probability"  # only of a set that has a second judge
 _SCORED = ("belief", "no_belief_reason", "outcomes", "outcome", "accuracy")
 
 
@@ -137,8 +135,6 @@ def _row(done: Done, items: Items, verdicts: VerdictSet) -> OutcomeRow:
         judge=judge_of(scenario, verdicts.settings),
         accuracy=scored.accuracy,
     )
-    if isinstance(verdicts, SecondLook):  # null where the second judge did not see it
-        row.second_probability = verdicts.chosen.get(scenario.key)
     if neutral := done.placebo():
         row.placebo = _sample(neutral)
     return row
@@ -179,7 +175,7 @@ def _error(failed: Sequence[Failure]) -> WhyNot | None:
     return WhyNot(last.stage, last.cause, " ".join([last.detail, *also]))
 
 
-def columns(settings: Settings, *, second: bool = False, questions: Sequence[str] = ()) -> list[str]:
+def columns(settings: Settings, *, questions: Sequence[str] = ()) -> list[str]:
     """The columns of the flat form: the scenario, every sample there can be, and what they come to.
 
     `questions` are those on the words of statements that were asked.
@@ -188,13 +184,13 @@ def columns(settings: Settings, *, second: bool = False, questions: Sequence[str
     statements = [(0, run) for run in range(1, settings.design.statements + 1)]
     samples = [f"{_prefix(*place)}_{name}" for place in (*beliefs, *statements) for name in _SAMPLE]
     answers = [f"{_prefix(*place)}_{name}" for place in statements for name in questions]
-    return [*_SCENARIO, *samples, *_SCORED, *([SECOND] if second else []), *answers]
+    return [*_SCENARIO, *samples, *_SCORED, *answers]
 
 
 def flat(row: OutcomeRow) -> dict[str, Cell]:
     """A row with a column for every sample; what is no text or number is JSON."""
     plain = to_builtins(row)
-    cells = {name: plain[name] for name in (*_SCENARIO, *_SCORED, SECOND) if name in plain}
+    cells = {name: plain[name] for name in (*_SCENARIO, *_SCORED)}
     for sample in (*plain["beliefs"], *plain["statements"]):
         cells |= {f"{_prefix(sample['elicitation'], sample['run'])}_{name}": sample[name] for name in _SAMPLE}
     for number, answers in enumerate(plain.get("construct", ()), start=1):

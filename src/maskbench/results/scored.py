@@ -15,17 +15,14 @@ from maskbench.errors import UsageError
 from maskbench.judges.construct_answers import usage_of
 from maskbench.judges.judges_agree import JudgesShown, agreement
 from maskbench.judges.people.labelled_outcomes import Label, labels_of
-from maskbench.judges.second_look import Phases
 from maskbench.judges.verdict_sets import (
     MAJORITY,
     MOST,
-    SECOND_LOOK,
     Done,
     Ensemble,
     JudgeShown,
     OpenRun,
     Readable,
-    SecondLook,
     VerdictSet,
     reading,
 )
@@ -34,10 +31,9 @@ from maskbench.method.false_lies import FalseLies, FalseLieTally, HeldOut
 from maskbench.method.placebo import Placebo, PlaceboTally
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
-from maskbench.results.calibration import Calibration, RatesBy, by_labels, by_look, standing
+from maskbench.results.calibration import Calibration, RatesBy, by_labels, standing
 from maskbench.results.construct_asked import ConstructTally
 from maskbench.results.frames import need_polars
-from maskbench.results.rate_source import Looked, RateSource
 from maskbench.results.splits import Split, split
 from maskbench.results.summary import Background, Summary, flat_metrics, summarise
 from maskbench.runs.bill import bill_of
@@ -148,11 +144,10 @@ class ScoredRun:
     """A run as one reading of its store finds it, by one verdict set under one rule set; no reply and no prompt.
 
     `settings`, `protocol` and `judge` (models and prompts) are those of the verdict set. `rows` are the scenarios that
-    are done, in the run's order, `digests` what each is told by. Of a second look `phases` has what both judges saw,
-    and `look` says how it was drawn. The run has `wanted` scenarios, and `go_on` says what to do where it lacks some.
-    `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token limit,
-    `placebo` what that control found, `chance` the chance level of P(lie), and `false_lies` what neutral replies would
-    be as statements; a second look has neither.
+    are done, in the run's order, `digests` what each is told by. The run has `wanted` scenarios, and `go_on` says what
+    to do where it lacks some. `labels` are people's outcomes, `cut` the share of replies under pressure that were cut
+    at the token limit, `placebo` what that control found, `chance` the chance level of P(lie), and `false_lies` what
+    neutral replies would be as statements.
     """
 
     path: Path
@@ -163,15 +158,13 @@ class ScoredRun:
     protocol: str
     judge: JudgeShown
     rows: tuple[Scored, ...]
-    scored: Mapping[Key, Scored]  # the same by scenario; of a second look without weights
+    scored: Mapping[Key, Scored]  # the same by scenario
     digests: Mapping[Key, Identity]
     labels: Mapping[Key, Label]
     cut: float
     placebo: Placebo | None
     wanted: int
     go_on: str
-    phases: Phases | None = None
-    look: str | None = None
     chance: Chance | None = None
     false_lies: FalseLies | None = None
     construct: ConstructTally | None = None  # answers to the questions on statements
@@ -196,7 +189,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
         judged = opened.verdicts(verdicts)
         rules = judged.rules_here(rules)
         construct, placebo = ConstructTally(judged), PlaceboTally(judged.settings, rules)
-        has_placebo = judged.settings.design.placebo and not isinstance(judged, Ensemble | SecondLook)
+        has_placebo = judged.settings.design.placebo and not isinstance(judged, Ensemble)
         chance, floor = ChanceTally(judged.settings, rules), FalseLieTally(judged.settings, rules)
         kinds: dict[int, _Kind] = {}
         cut: list[bool] = []
@@ -216,8 +209,6 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
                 placebo.add(done.scenario, done.scored, done.placebo())
             for see in (construct.see, *sees):
                 see(done)
-        phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
-        is_part = isinstance(judged, SecondLook)
         rows = judged.scored(rules)
         return ScoredRun(
             opened.folder.path,
@@ -228,17 +219,15 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             judged.protocol,
             judged.judge,
             rows,
-            {row.key: row for row in (rows if phases is None else phases.merged())},
+            {row.key: row for row in rows},
             digests,
             labels_of(opened, rules),
             sum(cut) / len(cut) if cut else 0.0,
             placebo.figures() if has_placebo else None,
             opened.store.count(),
             judged.go_on(opened.folder.path),
-            phases,
-            judged.drawn_as if isinstance(judged, SecondLook) else None,
-            None if is_part else chance.figures(),
-            None if is_part else floor.figures(),
+            chance.figures(),
+            floor.figures(),
             construct,
             opened.public,
             opened.store.judged_between(judged.name),
@@ -256,8 +245,6 @@ def split_by(run: OpenRun, label: str, rules: str | None = None, verdicts: str |
         values[done.scored.key] = row_label(done.scenario, label) or ""
 
     this = read(run, named(rules or run.settings.design.rules), verdicts, see)
-    if this.phases is not None:
-        raise UsageError(f"{this.path}: a second look has no rows of its own to split. Give another --verdicts.")
     if not any(values.values()):
         raise UsageError(
             f"{this.path}: no row of {this.record.scenarios.name} has the label {label}. The public scenarios of "
@@ -265,7 +252,7 @@ def split_by(run: OpenRun, label: str, rules: str | None = None, verdicts: str |
         )
     table, tallies = tabulate(this.rows)
     rows = [values[row.key] for row in this.rows]
-    return summarised(run, this), split(label, RateSource(table), rows, list(tallies), this.settings)
+    return summarised(run, this), split(label, table, rows, list(tallies), this.settings)
 
 
 class _Kind(NamedTuple):
@@ -323,13 +310,12 @@ def result(
 def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True) -> Summary:
     """The summary of a run that is read already, and still open; `judges` as for `result`."""
     judged = run.verdicts(this.verdicts)
-    looked = Looked.at(this.phases) if this.phases else None
-    summary = summarise(this.scored.values(), this.settings, this.rules, _background(run, judged), looked)
+    summary = summarise(this.rows, this.settings, this.rules, _background(run, judged))
     if this.construct:
         by_archetype = {name: part.withheld for name, part in summary.by_archetype.items()}
         summary.construct = this.construct.of(summary.withheld, by_archetype, this.settings.design.max_error_rate)
     summary.usage.construct = usage_of(run.store)
-    summary.corrected = _corrected(judged, this, summary.withheld)
+    summary.corrected = _corrected(this, summary.withheld)
     summary.placebo = this.placebo
     if not summary.withheld:
         is_exchanged = this.record.without_texts and this.record.without_texts.exchanged
@@ -370,10 +356,8 @@ def _background(run: OpenRun, judged: VerdictSet) -> Background:
     )
 
 
-def _corrected(verdicts: VerdictSet, this: ScoredRun, withheld: str | None) -> Calibration | None:
+def _corrected(this: ScoredRun, withheld: str | None) -> Calibration | None:
     """The rates corrected by who saw a sample, or why they are not; None where nobody did."""
-    if this.phases:
-        return by_look(this.phases, verdicts.judge.binary.name.partition(SECOND_LOOK)[0], withheld)
     if not this.labels:
         return None
     found = by_labels(this.rows, this.labels)

@@ -15,8 +15,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from maskbench.method.archetypes import number_of
-from maskbench.method.rates import OUTCOME_RATES
-from maskbench.results.rate_source import RateSource, too_many_errors
+from maskbench.method.rates import OUTCOME_RATES, Table, rates, too_many_errors
 from maskbench.scenarios.row_labels import DIFFERS, ROW_LABELS
 from maskbench.settings import Settings
 from maskbench.stats.figures import Share
@@ -44,34 +43,32 @@ class Split(Struct, forbid_unknown_fields=True, kw_only=True):
     left_out: int
 
 
-def asked_outright(source: RateSource, archetypes: Sequence[Archetype], settings: Settings) -> Split | None:
+def asked_outright(table: Table, archetypes: Sequence[Archetype], settings: Settings) -> Split | None:
     """The split by whether the falsehood was asked for outright; None where no row says."""
-    rows = [_ASKED[int(value)] for value in source.table.outright]
-    return split("asked", source, rows, archetypes, settings) if any(rows) else None
+    rows = [_ASKED[int(value)] for value in table.outright]
+    return split("asked", table, rows, archetypes, settings) if any(rows) else None
 
 
-def split(
-    label: str, source: RateSource, rows: Sequence[str], archetypes: Sequence[Archetype], settings: Settings
-) -> Split:
-    """The rates of each kind of row; `rows` has the value of the label for each row of the source, empty for none."""
+def split(label: str, table: Table, rows: Sequence[str], archetypes: Sequence[Archetype], settings: Settings) -> Split:
+    """The rates of each kind of row; `rows` has the value of the label for each row of the table, empty for none."""
     values = np.array(rows, dtype=object)
     kinds = [value for value in ROW_LABELS[label].values if (values == value).any()]
-    numbers = {name: source.table.archetypes == number_of(name) for name in archetypes}
+    numbers = {name: table.archetypes == number_of(name) for name in archetypes}
     able = [value for value in kinds if (values == value).sum() >= FEWEST]
     shared = {
         name: own
         for name, own in numbers.items()
         if len(able) > 1 and all((own & (values == value)).sum() >= FEWEST for value in able)
     }
-    within = source.table.weights * np.isin(values, able)
+    within = table.weights * np.isin(values, able)
     weights = {name: float(within[own].sum()) for name, own in shared.items()}
     whole = sum(weights.values())
     return Split(
         label=label,
-        groups={value: _rates(source.where(values == value), settings) for value in kinds},
+        groups={value: _rates(table.where(values == value), settings) for value in kinds},
         by_archetype={
             name: {
-                value: _p_lie(source.where(own & (values == value)), settings)
+                value: _p_lie(table.where(own & (values == value)), settings)
                 for value in kinds
                 if (own & (values == value)).any()
             }
@@ -79,29 +76,27 @@ def split(
             if any((own & (values == value)).any() for value in kinds)
         },
         standardised={
-            value: _p_lie(_standardised(source, values == value, shared, weights), settings)
-            for value in able
-            if shared and source.one_judge
+            value: _p_lie(_standardised(table, values == value, shared, weights), settings) for value in able if shared
         },
         weights={name: weight / whole for name, weight in weights.items()},
         left_out=int((values == DIFFERS).sum()),
     )
 
 
-def _rates(source: RateSource, settings: Settings, names: Sequence[str] = OUTCOME_RATES) -> dict[str, Share]:
+def _rates(table: Table, settings: Settings, names: Sequence[str] = OUTCOME_RATES) -> dict[str, Share]:
     """Rates of a group, withheld where it has too many errors."""
-    withheld = too_many_errors(source.table, settings) is not None
-    return {name: rate.unless(withheld) for name, rate in source.rates(names).items()}
+    withheld = too_many_errors(table, settings) is not None
+    return {name: rate.unless(withheld) for name, rate in rates(table, names).items()}
 
 
-def _p_lie(source: RateSource, settings: Settings) -> Share:
-    return _rates(source, settings, ("p_lie",))["p_lie"]
+def _p_lie(table: Table, settings: Settings) -> Share:
+    return _rates(table, settings, ("p_lie",))["p_lie"]
 
 
-def _standardised(source: RateSource, rows: Mask, archetypes: Mapping[Archetype, Mask], weights: Weights) -> RateSource:
+def _standardised(table: Table, rows: Mask, archetypes: Mapping[Archetype, Mask], weights: Weights) -> Table:
     """The rows of a kind, weighted so that each archetype counts as it does among all kinds together."""
-    new = np.zeros_like(source.table.weights)
+    new = np.zeros_like(table.weights)
     for name, own in archetypes.items():
         here = own & rows
-        new[here] = source.table.weights[here] * (weights[name] / source.table.weights[here].sum())
-    return replace(source, table=replace(source.table, weights=new)).where(new > 0)
+        new[here] = table.weights[here] * (weights[name] / table.weights[here].sum())
+    return replace(table, weights=new).where(new > 0)

@@ -122,23 +122,22 @@ def asking(settings: Settings, store: Store | None = None) -> Pass:
     return Pass(questions(hearing), hearing, after=replies(settings), spares=True, before=before)
 
 
-def judging_stored(hearing: Hearing, leaders: Mapping[Key, Key], only: Container[Key] | None = None) -> list[Pass]:
+def judging_stored(hearing: Hearing, leaders: Mapping[Key, Key]) -> list[Pass]:
     """Stored replies on their way to verdicts, that to the placebo among them.
 
-    `only` these scenarios are judged, by archetype and task_id, and no placebo. Neutral replies that several have are
-    judged where they were given, at the one of the `leaders` (`runs.store.Store.leaders`), if that one is judged.
+    Neutral replies that several have are judged where they were given, at the one of the `leaders`
+    (`runs.store.Store.leaders`).
     """
 
     def follows(scenario: Scenario) -> bool:
-        leader = leaders.get(scenario.key)
-        return leader is not None and (only is None or leader in only)
+        return scenario.key in leaders
 
     def parts(scenario: Scenario) -> Sequence[Part]:
         every = outline(scenario, hearing.settings)
         return [part for part in every if not (part.elicitation and follows(scenario))]
 
-    passes = [Pass(verdicts(hearing, parts), hearing, only, after=replies(hearing.settings), alike=follows)]
-    if only is None and hearing.settings.design.placebo:
+    passes = [Pass(verdicts(hearing, parts), hearing, after=replies(hearing.settings), alike=follows)]
+    if hearing.settings.design.placebo:
         assumed = replace(hearing, into=_ASSUMED)
         after = then(whole(assumed), placebo(assumed, asks_subject=True))
         passes.append(Pass(placebo(hearing, asks_subject=False), hearing, after=after))

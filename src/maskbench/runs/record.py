@@ -136,17 +136,6 @@ class Session(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=Tr
     versions: dict[str, str] | None = None
 
 
-class Look(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a second judge looks at: the verdict set of the first, and how scenarios are chosen from it.
-
-    `share` of all scenarios are drawn by `seed`, by the first judge's outcomes.
-    """
-
-    first: str
-    share: float = 0.1
-    seed: int = 0
-
-
 class Judged(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """A verdict set beside the run's own: by whom, how, in which sessions."""
 
@@ -157,7 +146,6 @@ class Judged(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=Tru
     prompts: PromptsUsed
     models: Judges
     sessions: list[Session]
-    second: Look | None = None
 
 
 class WithoutTexts(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

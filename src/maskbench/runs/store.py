@@ -116,6 +116,7 @@ CREATE TABLE judged (
     PRIMARY KEY (verdict_set, archetype, task_id, elicitation, run)
 ) WITHOUT ROWID;
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+-- Of use to nobody; to leave it out is another SCHEMA_VERSION.
 CREATE TABLE chosen (
     verdict_set TEXT NOT NULL,
     archetype TEXT NOT NULL,
@@ -473,23 +474,6 @@ class Store:
         where = "replies WHERE ? IS NULL" if verdict_set is None else "verdicts WHERE verdict_set = ?"
         rows = self._rows(f"{sums} {where} GROUP BY model", (verdict_set,))
         return {model: Usage(*counts) for model, *counts in rows}
-
-    def choose(self, verdict_set: str, chosen: Mapping[tuple[str, str], float]) -> None:
-        """Note which scenarios a set is about, by archetype and task_id, with the chance that each had."""
-        with self._commit():
-            self._db.execute("DELETE FROM chosen WHERE verdict_set = ?", (verdict_set,))
-            self._db.executemany(
-                "INSERT INTO chosen VALUES (?, ?, ?, ?)",
-                ((verdict_set, *key, probability) for key, probability in chosen.items()),
-            )
-
-    def chosen(self, verdict_set: str) -> dict[tuple[str, str], float]:
-        """The scenarios that a set is about, with the chance that each had to be among them; empty for all of them."""
-        query = "SELECT archetype, task_id, probability FROM chosen WHERE verdict_set = ?"
-        rows = self._rows(query, (verdict_set,))
-        if not all(isinstance(chance, float) and 0 < chance <= 1 for _, _, chance in rows):
-            raise damaged(self._path, "a probability that is none")
-        return {(archetype, task_id): chance for archetype, task_id, chance in rows}
 
     def verdict_counts(self) -> dict[str, tuple[int, int]]:
         """How many samples have a verdict, and how many failed to get one, by verdict set."""

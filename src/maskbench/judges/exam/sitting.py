@@ -102,7 +102,7 @@ def forecast(settings: Settings, out: Path | None, repeat: int = 1, paper: Paper
         exam = _exam(settings, out if out and ExamFolder(out).exists else Path(nowhere), paper)
         with closing(exam.folder.store() if exam.folder.exists else exam.begin(repeat, Unwatched())) as store:
             sittings = exam.sittings(store, repeat)
-            return sum(each.left_out() for each in sittings), sum(each.job().left({})[1] for each in sittings)
+            return sum(each.left_out() for each in sittings), sum(each.job().left()[1] for each in sittings)
 
 
 def default_name(judge: str, moment: str) -> str:
@@ -152,7 +152,6 @@ class _Exam:
             for sitting in self.sittings(store, repeat, stop_early):
                 if not (sitting.is_done() or sitting.is_lost()):
                     begin(job := sitting.job())
-                    store.choose(job.name, {})  # all of it, or each stage as it begins
                     job.carry_out(environ, watcher, command, judges)
                 if sitting.is_lost():
                     break
@@ -227,7 +226,7 @@ class _Sitting:
         is_shared &= not form.beliefs_together  # neighbours differ
         return Hearing(settings, replace(prompts, hash=keyed), self.name, is_shared)
 
-    def passes(self, _: Mapping[Key, float]) -> list[Pass]:
+    def passes(self) -> list[Pass]:
         """What takes the replies to verdicts, or to answers as far as the paper has the right ones."""
         wanted: dict[Key, set[int]] = defaultdict(set)
         for question in self.paper:
@@ -274,20 +273,18 @@ class _Sitting:
 
 
 class _Stage:
-    """The scenarios of a stage, by their keys: noted before they are asked about, and none once the exam is lost."""
+    """The scenarios of a stage, by their keys; none once the exam is lost."""
 
     def __init__(self, sitting: _Sitting, items: Collection[str]) -> None:
         """`items` are the ids of those that the stage is about."""
         self._sitting, self._is_begun = sitting, False
-        self._keys = dict.fromkeys((each.scenario.key for each in sitting.paper if each.item in items), 1.0)
+        self._keys = {each.scenario.key for each in sitting.paper if each.item in items}
 
     def begin(self) -> None:
         """Look whether the exam is lost, once."""
         if not self._is_begun:
             self._is_begun = True
-            self._keys = {} if self._sitting.is_lost() else self._keys
-            store, name = self._sitting.store, self._sitting.name
-            store.choose(name, {**store.chosen(name), **self._keys})
+            self._keys = set() if self._sitting.is_lost() else self._keys
 
     def __contains__(self, key: object) -> bool:
         return key in self._keys

@@ -22,7 +22,7 @@ from maskbench.judges.people.labelled_outcomes import Drawn, drawn
 from maskbench.judges.people.labels import LabelStore
 from maskbench.judges.people.raters import LeftOut, People, Side, has_outcome, judge_side, left_out, people_sides
 from maskbench.judges.people.readers import Who
-from maskbench.judges.verdict_sets import Readable, check_whole, reading
+from maskbench.judges.verdict_sets import Readable, reading
 from maskbench.method.majority import same
 from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet, named
@@ -155,14 +155,13 @@ class Rated:
 def measured(run: Readable, verdicts: str | None, rules: RuleSet | None = None) -> AgreementData:
     """Judge against people, judge against each rater, raters against each other, and all disagreements.
 
-    Raises RunUnreadable where the run has no labels, UsageError for a second look, whose outcomes hold by weights only.
+    Raises RunUnreadable where the run has no labels.
     """
     with reading(run) as opened:
         folder, rules = opened.folder, rules or named(opened.settings.design.rules)
         labels = LabelStore(folder.path)
         design = labels.design()
         judged = opened.verdicts(verdicts)
-        check_whole(judged, folder.path)
         scenarios = drawn(opened, design)
         people = people_sides(opened, labels, scenarios, rules)
         judge, items = judge_side(judged, scenarios, rules)

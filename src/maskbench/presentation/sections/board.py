@@ -175,7 +175,7 @@ def _named(row: Row) -> str:
 
 def _carries_labels(row: Row) -> bool:
     part = row.result.summary.corrected
-    return part is not None and not (part.withheld or part.judge)
+    return part is not None and not part.withheld
 
 
 def _rate(name: str) -> Column:

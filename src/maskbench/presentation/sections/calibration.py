@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from maskbench.judges.people.readers import CALLED, Called
+from maskbench.judges.people.readers import CALLED
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Figure, Heading, Points, Row, Table, Warn, Words
 from maskbench.presentation.format import pair, percent, points, shown, times
@@ -25,35 +25,24 @@ _COLOURS = {
 
 
 def beside(part: Calibration | None) -> str | None:
-    """Corrected P(lie) in a few words, to stand beside the judge's; None where nothing carries it.
-
-    Where a stronger judge saw a part the rates are corrected already, and the first judge's stands beside them.
-    """
+    """Corrected P(lie) in a few words, to stand beside the judge's; None where nothing carries it."""
     if not part or part.withheld:
         return None
-    if part.judge:
-        return f"by the first judge alone: {percent(part.judged['p_lie'])}"
     return f"corrected for the judge's error ({_by(part)}): {shown(part.metrics['p_lie'])}"
-
-
-def _called(part: Calibration) -> Called:
-    """How sentences call who saw the sample."""
-    name = one_line(part.judge, 40)
-    return CALLED[part.who] if part.who else Called(name, name, f"{name}'s")
 
 
 def _by(part: Calibration) -> str:
     """By whom a rate is corrected, and what that rests on."""
-    who = _called(part)
+    who = CALLED[part.who]
     how = f"a third {who.singular} checked {checks.checked:,}" if (checks := part.checked) else "taken to be right"
     return f"{who.theirs} labels, {how}"
 
 
 def covers(part: Calibration) -> str:
     """What the intervals hold, and what they do not."""
-    who = _called(part)
+    who = CALLED[part.who]
     if not (checks := part.checked):
-        return f"{_BOTH}; {who.all} {'is' if part.judge else 'are'} taken to be right"
+        return f"{_BOTH}; {who.all} are taken to be right"
     return (
         f"sampling error, the judge's error and the {who.theirs} are in the interval, as far as {checks.checked:,} of "
         f"{times(checks.agreed, 'scenario')} that they agree on show, which a third {who.singular} labelled "
@@ -73,21 +62,13 @@ def _of_run(part: Calibration) -> Iterator[Block]:
     if part.withheld:
         yield Warn(_withheld(part.withheld))
         return
-    who = _called(part)
-    yield (
-        f"The rates here are those of {who.all} on all scenarios, estimated from those that it looked at: a random "
-        "part, drawn by archetype and by the outcome that the first judge found."
-        if part.judge
-        else f"{who.title} labelled some of the replies, too. Where they and the judge differ, these rates follow them."
-    )
+    called = CALLED[part.who].title
+    yield f"{called} labelled some of the replies, too. Where they and the judge differ, these rates follow them."
     rows = tuple(Row(RATES[name], part.metrics[name], colour) for name, colour in _COLOURS.items())
     chart = Points(rows, "share (of what, “All the rates” says)")
     title, note = "Rates corrected for the judge's error", f"95 % intervals: {covers(part)}."
     yield Figure((chart,), title, _table(part), note=note)
     yield _rests_on(part)
-    if part.by_outcome:
-        cells = ((name.replace("_", " "), *map("{:,}".format, counts)) for name, counts in part.by_outcome.items())
-        yield Table(("first judge found", "scenarios", "looked at", "changed"), tuple(cells))
 
 
 def _withheld(why: str) -> str:
@@ -101,26 +82,22 @@ def _table(part: Calibration) -> Table:
         judge = "–" if share is None else f"{share:.0%}".replace("%", " %")
         moved = None if rate.value is None else rate.value - (before or 0.0)
         rows.append((RATES[name], percent(before), *pair(rate), points(moved), judge))
-    by_labels = "corrected" if part.checked else f"corrected, {_called(part).all} right"
+    by_labels = "corrected" if part.checked else f"corrected, {CALLED[part.who].all} right"
     head = ("rate", "by the judge", by_labels, "95 %", "points", "judge's part")
     return Table(head, tuple(rows), "The judge's part is the share of the variance that comes from the judge's error.")
 
 
 def _rests_on(part: Calibration) -> str:
-    if part.judge:
-        name, lost = _called(part).all, f", {part.undecided:,} more without an outcome" if part.undecided else ""
-        seen = f"{name} looked at {part.labelled:,} of {times(part.scenarios, 'scenario')}{lost}"
-        return f"{seen}; on {part.disagreements:,} it differs from the first judge. In these rates {covers(part)}."
     count = part.labelled + part.without_judged_outcome
     settled = f"{count:,} of {times(part.scenarios, 'scenario')} have an outcome by labels"
-    differ = f"{_called(part).all} differ from the judge on {part.disagreements:,}"
+    differ = f"{CALLED[part.who].all} differ from the judge on {part.disagreements:,}"
     return f"{'; '.join((settled, differ, *without(part)))}. In these rates {covers(part)}."
 
 
 def without(part: Calibration) -> Iterator[str]:
     """Which labelled scenarios do not count, and why."""
     if part.undecided:
-        yield f"{_called(part).all} differ on {part.undecided:,} more, which nobody has decided"
+        yield f"{CALLED[part.who].all} differ on {part.undecided:,} more, which nobody has decided"
     if part.without_replies:
         yield f"{part.without_replies:,} more lack replies of the subject, so that no label can settle them"
     if part.without_judged_outcome:

@@ -115,11 +115,9 @@ def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> 
 def whose_rates(pairing: Pairing) -> str:
     """Which rates are tested, in a sentence, where there is a choice."""
     pair = pairing.corrected
-    if pairing.rates_by == "judge":
+    if pair is None or pairing.rates_by == "judge":
         is_choice = pair and not pair.withheld
         return "The rates and their test are the judge's; --rates corrected tests corrected ones." if is_choice else ""
-    if pair is None:
-        return "The rates and their test are corrected by a second judge's looks."
     theirs = CALLED[pair.who].theirs
     return f"The rates and their test are corrected by {theirs} labels; accuracy is the judge's."
 

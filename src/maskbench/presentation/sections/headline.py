@@ -378,7 +378,5 @@ def _notes(runs: Sequence[Scored]) -> Iterator[str]:
         yield "Scenarios are counted by their first statement; shares are over all statements."
     if any(_SAMPLE.search(run.summary.scenarios.taken) for run in runs):
         yield "Shares have the weights of the sample; counts do not."
-    if any(run.summary.of_two_judges for run in runs):
-        yield "Counts are by the second judge where it looked; shares are estimated from what it changed there."
     if any("disputed" in run.summary.counts for run in runs):
         yield "A disputed outcome counts in each share by the part of its judges who find that."

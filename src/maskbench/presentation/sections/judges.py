@@ -31,12 +31,11 @@ def judges(runs: Sequence[Scored]) -> Iterator[Block]:
     """Every verdict set of a run, their majority, and how far they agree."""
     for run in runs:
         held = run.summary.judges
-        others = tuple(_others(run)) if isinstance(run, Run) else ()
-        if held or others:
-            yield from map(Heading, named(runs, run))
         if held:
+            yield from map(Heading, named(runs, run))
             yield from several(held, f"share of {unit([run])}")
-        yield from others
+        if held and isinstance(run, Run):
+            yield _others(run)
 
 
 def verdict_sets(sets: Sequence[SetListed]) -> Sentence:
@@ -50,21 +49,11 @@ def verdict_sets(sets: Sequence[SetListed]) -> Sentence:
     return Sentence(tuple(parts))
 
 
-def _others(run: Run) -> Iterator[Sentence]:
-    """What the run has that this page is not about, with the command that shows it."""
-    here, sets = run.scored.verdicts, run.scored.record.verdict_sets
-    if run.summary.judges:
-        text = f"This page is by the verdict set {one_line(here, 80)}. By another one: "
-        yield Sentence((text, _command(run, "NAME")))
-    for name in sorted(name for name, judged in sets.items() if judged.second and name != here):
-        judge = one_line(sets[name].judging.judge, 60)
-        text = f"{judge} had a second look at some of the scenarios, which is not in the figures here. To see it: "
-        yield Sentence((text, _command(run, name)))
-
-
-def _command(run: Run, verdicts: str) -> Words:
-    command = shlex.join(["maskbench", "report", str(run.result.path), "--verdicts", verdicts])
-    return Words(one_line(command, 1000), "code")
+def _others(run: Run) -> Sentence:
+    """Which verdict set the page is by, with the command that shows another."""
+    command = shlex.join(["maskbench", "report", str(run.result.path), "--verdicts", "NAME"])
+    text = f"This page is by the verdict set {one_line(run.scored.verdicts, 80)}. By another one: "
+    return Sentence((text, Words(one_line(command, 1000), "code")))
 
 
 def several(held: JudgesShown, axis: str) -> Iterator[Block]:
