@@ -188,7 +188,7 @@ def test_a_card_has_the_exam_of_its_judge_and_the_floor(tmp_path: Path) -> None:
     path = run(tmp_path / "runs" / "run", "sim", placebo=True)
     card = typed("score", path, "--format", "card").out
     assert "none is stored of sim-judge asked like this" in card
-    assert "**false-lie floor**: " in card
+    assert "**false-lie floor, of archetypes with beliefs**: " in card
     assert "of neutral replies are judged a lie" in card
     assert "or none, P(lie) would be" not in card
     assert typed("exam", "sim-judge/accuracy=0.5", "--out", tmp_path / "exams" / "poor").code == 3
