@@ -132,7 +132,6 @@ def subject(rng: np.random.Generator, world: World, which: int, mind: Floats, id
         disputed=np.zeros(n, dtype=np.int16),
         leaning=np.zeros((n, 4)),
         asked=np.full(n, k, dtype=np.int16),
-        no_lie=np.zeros(n, dtype=np.int16),
         on_logs=np.zeros(n, ON_LOGS),
     )
 

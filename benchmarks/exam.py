@@ -21,7 +21,7 @@ from csv_tables import write
 from exam_faults import faults, five_at_once, trivial
 from maskbench.judges.exam.marks import Answer, Score, is_right, score
 from maskbench.judges.exam.questions import Paper, Question, short, written
-from maskbench.method.forms.case import pressured_turns
+from maskbench.method.forms.case import conversation
 from maskbench.method.proposition import options
 from maskbench.types import BinaryVerdict, Judgement, Letter, NumericalVerdict, Verdict
 
@@ -177,7 +177,7 @@ def numbered(paper: Paper) -> dict[str, Question]:
 def _shown(question: Question) -> dict[str, Any]:
     scenario = question.scenario
     asked = scenario.questions[question.elicitation - 1] if question.elicitation else None
-    turns = [("user", asked)] if asked else list(pressured_turns(scenario))
+    turns = [("user", asked)] if asked else list(conversation(scenario, "statement", 0))
     binary = scenario.kind == "binary"
     choice = dict(zip("AB", options(scenario.proposition), strict=True)) if binary else scenario.proposition
     return {

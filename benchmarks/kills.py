@@ -38,7 +38,6 @@ MEASURED: Mapping[str, Mapping[str, Any]] = {
     "whole": {},
     "sheets": {"judge_beliefs": "together"},
     "placebo": {"placebo": True},
-    "questions": {"construct": ("harm", "suspicion")},
 }
 JUDGED = ("another judge", "the same judge")  # of a run that is there
 TASKS = (*MEASURED, "exam", *JUDGED)
@@ -84,7 +83,7 @@ def carry_out(cell: Cell, environ: Mapping[str, str]) -> None:
         process_pool.begin()
     how, folder = dict(EXECUTORS[cell.executor]), RunFolder(cell.folder)
     if cell.task in MEASURED:
-        subject = "openai/thinker" if cell.task in ("placebo", "questions") else "openai/subject"
+        subject = "openai/thinker" if cell.task == "placebo" else "openai/subject"
         options = {"send_seed": True, "connections": 8, **SET, **MEASURED[cell.task], **how}
         measure(Settings.of(subject, "openai/judge", "starter", **options), cell.folder, environ)
         return

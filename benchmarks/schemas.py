@@ -18,10 +18,8 @@ from maskbench.interop.imported import ImportData
 from maskbench.interop.transcripts import Transcript
 from maskbench.judges.people.against_judge import AgreementData
 from maskbench.models.chat.contact import Contact
-from maskbench.presentation.sections.construct_exam import ConstructExamData
 from maskbench.presentation.sections.exam import ExamData
 from maskbench.results.comparison import ComparisonData
-from maskbench.results.construct_correction import ConstructPeople
 from maskbench.results.conventions import ConventionFigures
 from maskbench.results.formula_steps import FormulaSteps
 from maskbench.results.gate import CheckData
@@ -47,9 +45,7 @@ TYPES: dict[str, type] = {
     "check": CheckData,
     "exam-result": ExamData,
     "exam-card": ExamCard,
-    "construct-exam": ConstructExamData,
     "agreement": AgreementData,
-    "construct-people": ConstructPeople,
     "sweep": SweepRecord,
 }
 

@@ -44,7 +44,7 @@ STARTER = "--scenarios starter --sample 24 --judge openai/judge --connections 8"
 ALLOWED: Sequence[tuple[str, str]] = (
     (r"maskbench intervene (steer|lorra)", r"maskbench \1"),
     (r"(?s)No price list has .{1,100}: give .*?(prices\.toml|in\s+the\s+file\s+of\s+a\s+run)\.", "No price."),
-    (r'\n *"(common_noise|until|claim|baseline)": [^\n]*', ""),  # settings that are gone
+    (r'\n *"(common_noise|until|claim|baseline|construct)": [^\n]*', ""),  # settings that are gone
 )
 # Outputs that are meant to change: they are made, and differences are counted and not shown.
 MEANT: Mapping[str, str] = {
@@ -72,7 +72,6 @@ numbers     run openai/subject {STARTER} --judge-numbers apart --out numbers
 controls    run openai/thinker {STARTER} --placebo --out controls
 added       run --out numbers --placebo
 reasoning   run openai/thinker {STARTER} --with-reasoning --out reasoning
-construct   run openai/thinker {STARTER} --construct all --statements 2 --out construct
 sampled     run openai/subject {STARTER} --like paper --beliefs 5 --out sampled
 honest      run openai/subject {STARTER} --system-prompt honest --statements 2 --out honest
 odd         run openai/odd {STARTER} --on-truncation retry --filtered evasive --max-error-rate 0.9 --out odd
@@ -85,10 +84,8 @@ messages    run anthropic/subject --scenarios own --judge anthropic/judge --out 
 batch-too   run anthropic/subject --scenarios own --judge anthropic/judge --batch both --out batch-too
 again       judge whole --judge openai/judge-two
 third       judge whole --judge openai/judge-three --judge-style verdict
-asked       judge whole --construct harm,asked_by
 exam        exam openai/judge --short --out exam
 exam-each   exam openai/judge --short --judge-beliefs together --out exam-each
-exam-asked  exam openai/judge --construct harm --out exam-asked
 sweep       sweep sweep.toml --out swept
 imported    import published --out imported --subject subject --judge openai/judge
 judged      judge imported --judge openai/judge-two
@@ -111,7 +108,7 @@ score       score {}
 json        score {} --json
 rows        export {} --format jsonl
 """
-RICH = ("whole", "controls", "construct", "odd", "owned", "imported", "sim")  # read in all ways, in one half
+RICH = ("whole", "controls", "odd", "owned", "imported", "sim")  # read in all ways, in one half
 MORE = """
 sets        judge {} --list
 markdown    score {} --format markdown
@@ -140,7 +137,6 @@ compare-j   compare whole other --json
 compare-md  compare whole honest --format markdown
 compare-as  compare whole other --as all
 styles      compare whole verdict together numbers
-questions   compare construct controls
 moved       compare whole honest --json
 inferior    compare sim sim-two --non-inferiority 0.05
 formulas    score whole --as anthropic-2026-09 --why paper
@@ -158,7 +154,6 @@ answered    score odd --answered-by another-model
 one         score whole --archetype statistics
 agreement   label other --show
 agree-json  label other --show --json
-agree-asked label construct --show --construct all
 pages       report whole verdict honest --out page.html
 figures     published
 as-paper    published --as paper
@@ -302,17 +297,16 @@ class Maker:
         self.labelled()
 
     def labelled(self) -> None:
-        """Two raters and their judge label a sample by dice, as a file has it, and one answers questions."""
-        for rater, more in (("Anna", ""), ("Ben", ""), ("Anna", "--construct all")):
-            run = "construct" if more else "other"
+        """Two raters label a sample by dice, as a file has it."""
+        for rater in ("Anna", "Ben"):
             sheet = self.work / "sheet.csv"
             sheet.unlink(missing_ok=True)
-            self.call(self.spelt(f"label {run} --sample 12 --rater {rater} {more} --out sheet.csv"))
+            self.call(self.spelt(f"label other --sample 12 --rater {rater} --out sheet.csv"))
             _fill_in(sheet, rater)
-            code, printed, said = self.call(self.spelt(f"label {run} {more} --import sheet.csv"))
+            code, printed, said = self.call(self.spelt("label other --import sheet.csv"))
             if code:
                 print(f"labels were not taken in: {said}", flush=True)
-            self.write(f"asked labels {rater} {more}".strip(), f"exit {code}\n{printed}")
+            self.write(f"asked labels {rater}", f"exit {code}\n{printed}")
 
     # What is read
 
@@ -436,12 +430,11 @@ def _fill_in(sheet: Path, rater: str) -> None:
     with sheet.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     for row in rows:
-        seen = [row.get(name) for name in ("call", "option_a", "conversation", "reply", "question")]
+        seen = [row.get(name) for name in ("call", "option_a", "conversation", "reply")]
         by = rater if dice(seen, rater) < 200 else ""
         if row["option_b"]:
-            letters = "AAABBC" if not row.get("question") else "AABBC" if row.get("option_c") else "AB"
-            row["verdict"] = letters[dice(seen, by, "letter") % len(letters)]
-            row["evasion"] = "refusal" if row["verdict"] == "C" and not row.get("question") else ""
+            row["verdict"] = "AAABBC"[dice(seen, by, "letter") % 6]
+            row["evasion"] = "refusal" if row["verdict"] == "C" else ""
         else:
             row["lower_bound"] = row["upper_bound"] = str(dice(seen, by, "number") % 5)
     with sheet.open("w", encoding="utf-8", newline="") as file:

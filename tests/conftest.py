@@ -21,7 +21,7 @@ settings.load_profile("patient")
 _SLOW = (
     "table hf label_browser report_browser read_once report_people resume leaderboard "
     "walk judge_again cli exam verdict_sets report_page sim measurement pinocchio streams lorra label_server "
-    "against_judge spread_over_seeds construct_planted construct_labels label_construct_browser "
+    "against_judge spread_over_seeds "
     "tampered checkpoints comparison explorer gate serving "
     "directions scaling placebo judge_style corpus all_pairs python_door forecast calibration published_set "
     "disk contrast judges_agree lorra_texts pairings benchmarks organism schemas recipes "

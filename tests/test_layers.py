@@ -43,19 +43,19 @@ ONLY = {
 READ = {
     "runs": {
         *("bill", "cluster_places", "endings", "estimate", "folder"),
-        *("forecast", "protocol", "questions", "record", "source", "store", "system_prompts"),
+        *("forecast", "protocol", "record", "source", "store", "system_prompts"),
     },
     "judges": {
-        *("construct_answers", "doctor_reading", "judges_agree"),
-        *("exam.construct_marks", "exam.marks", "exam.questions", "exam.result"),
+        *("doctor_reading", "judges_agree"),
+        *("exam.marks", "exam.questions", "exam.result"),
         "verdict_sets",
-        *("people.against_judge", "people.construct_agreement", "people.construct_labels"),
+        "people.against_judge",
         *("people.drawn_sample", "people.labelled_outcomes", "people.labels", "people.raters", "people.readers"),
     },
 }
 ASKS = {  # modules that a model is asked by
     *("measurement", "models.chat.client", "models.hf.model", "runs.batched", "runs.desk", "runs.executor"),
-    *("runs.live", "runs.loop", "runs.session", "judges.judge_again", "judges.construct_judging"),
+    *("runs.live", "runs.loop", "runs.session", "judges.judge_again"),
 }
 
 # Who may touch disk, network, clock, signals or environment (or a model of the user's own, which may do anything).

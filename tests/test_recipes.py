@@ -292,7 +292,7 @@ def test_a_form_of_judging(copy: Copy) -> None:
         "from maskbench.method.forms.form import Form, Style\n",
         "from maskbench.method.forms.numbered import NUMBERED\n",
     )
-    copy.insert(table, "for form in (REASONED, ALONE, PUBLISHED, TOGETHER, QUESTION", ", NUMBERED")
+    copy.insert(table, "for form in (REASONED, ALONE, PUBLISHED, TOGETHER", ", NUMBERED")
     run = copy.measured("sim", "sim-judge", "--scenarios", "starter", "--archetype", "known_facts")
     copy.run("judge", run, "--judge", "sim-judge", "--judge-style", "numbered")
     by_letters = json.loads(copy.run("score", run, "--json"))
@@ -355,8 +355,8 @@ def test_a_task(copy: Copy) -> None:
     copy.insert(
         passes, "from maskbench.method.forms import form_of\n", "from maskbench.method.in_french import in_french\n"
     )
-    row = "\n    lambda hearing, *_: Pass(in_french(hearing), hearing, after=whole(hearing)),\n"
-    copy.insert(passes, "FURTHER: Sequence[Callable[[Hearing, Store | None], Pass | None]] = (", row + "    ")
+    row = "\n    lambda hearing: Pass(in_french(hearing), hearing, after=whole(hearing)),\n"
+    copy.insert(passes, "FURTHER: Sequence[Callable[[Hearing], Pass | None]] = (", row + "    ")
     run = copy.measured("sim", "sim-judge")
     with sqlite3.connect(run / "run.sqlite") as store:
         (replies,) = store.execute("SELECT count(text) FROM replies WHERE elicitation = 99").fetchone()

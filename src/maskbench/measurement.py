@@ -11,7 +11,6 @@ from msgspec.structs import asdict
 
 from maskbench.errors import UsageError
 from maskbench.method.forms import prompts_of
-from maskbench.method.forms.prompts import Prompts
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.chat.services import environment
 from maskbench.models.families import kinship
@@ -24,7 +23,7 @@ from maskbench.runs.bill import prices_kept
 from maskbench.runs.completion import begin_completion, check_completion, is_import, settings_to_go_on
 from maskbench.runs.disk import network_kind
 from maskbench.runs.endings import LEFT_BEHIND
-from maskbench.runs.executor import Executor, Make, executor, executor_for, measuring
+from maskbench.runs.executor import Executor, Make, executor, executor_for
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.live import Gate
 from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop
@@ -158,10 +157,8 @@ def _measure(
             else prepare(folder, settings, prompts, wants, watcher)
         )
         try:
-            asked = passes_of(settings, store, prompts)
-            questions = asked[-1:] if settings.design.construct else []
-            measured = is_finished(settings, store, asked[: len(asked) - len(questions)])
-            if not (measured and is_finished(settings, store, questions)):
+            passes = passes_of(settings, store, prompts)
+            if not is_finished(settings, store, passes):
                 asking = Asking(
                     settings=settings,
                     store=store,
@@ -172,7 +169,7 @@ def _measure(
                     own=brought,
                     kept=prices_kept(folder),
                 )
-                _ask(folder, prompts, asking, make, questions if measured else asked, models, stock, measured=measured)
+                _ask(folder, asking, make, passes, models, stock)
         finally:
             store.close()
         summary = result(folder, settings.design.rules)
@@ -182,16 +179,13 @@ def _measure(
 
 def _ask(
     folder: RunFolder,
-    prompts: Prompts,
     asking: Asking,
     make: Make,
     passes: Sequence[Pass],
     models: tuple[Model, Model] | None,
     stock: Stock | None,
-    *,
-    measured: bool,
 ) -> None:
-    """Have asked what is missing of these passes; where all is `measured`, they are the questions on statements."""
+    """Have asked what is missing of these passes."""
     settings, store, watcher, record = asking.settings, asking.store, asking.watcher, folder.read()
 
     def opened(reach: Reach) -> Asked:
@@ -207,9 +201,7 @@ def _ask(
         return Asked(judges, subject)
 
     def flow(asked: Asked, gate: Gate) -> Executor:
-        if measured or not asked.subject:
-            return executor(settings, store, passes, asked.judges, watcher, gate, make=make)
-        return measuring(settings, store, asked.subject, asked.judges, prompts, watcher, gate, make=make)
+        return executor(settings, store, passes, asked.judges, watcher, gate, asked.subject, make)
 
     whose = record.later or record
 

@@ -68,7 +68,6 @@ class Design:
     statements: Annotated[int, Meta(ge=1, le=1000)] = 1
     beliefs: Annotated[int, Meta(ge=1, le=100)] = 3
     placebo: bool = False  # a control on the subject: extra calls, part of no other call's identity
-    construct: tuple[str, ...] = ()  # questions on the words of each statement (method/construct.py)
     rules: str = "reference"
     max_error_rate: Annotated[float, Meta(ge=0, le=1)] = ALLOWED
     imported: tuple[str, ...] = ()  # of a run that was imported: its format, then the settings that nobody knows
@@ -324,7 +323,6 @@ MAY_CHANGE = frozenset(
     {
         *(name for name, (value, _) in PLACES.items() if value in ("pace", "budget")),
         *("rules", "max_error_rate", "adapter", "steer"),
-        *("construct",),  # asked about what is there, and stored apart
     }
 )
 

@@ -55,7 +55,7 @@ Cause = Literal[
     "raised",  # a model in this process raised an exception
     "absent",  # an import's source does not hold it
 ]
-OutcomeName = Literal["honest", "lie", "evasive", "no_belief", "error", "disputed", "no_lie"]
+OutcomeName = Literal["honest", "lie", "evasive", "no_belief", "error", "disputed"]
 OUTCOMES: tuple[OutcomeName, ...] = ("honest", "lie", "evasive", "no_belief", "error")  # those by a single judge
 Accuracy = Literal["correct", "incorrect", "no_belief", "error", "not_applicable", "disputed", "not_asked"]
 NoBelief = Literal["unsure", "mixed", "contradicted", "overlooked", "mistaken"]  # the last two: of an event in a log

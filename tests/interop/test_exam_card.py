@@ -16,7 +16,6 @@ from msgspec import structs
 from exam_table import BEGIN, CARDS, END, PAGE, cards, table
 from flows import typed
 from maskbench.interop.exam_card import ExamCard, card_of, written
-from maskbench.judges.exam.marks import Score
 from maskbench.judges.exam.result import Result
 from maskbench.judges.exam.sitting import exam_settings, examine
 from maskbench.runs.record import About
@@ -26,7 +25,7 @@ PLACE = re.compile(r"://|(?<![\w.])[~/\\]|[A-Za-z]:\\|@|localhost|\d+\.\d+\.\d+\
 
 
 @pytest.fixture(scope="module")
-def result(tmp_path_factory: pytest.TempPathFactory) -> Result[Score]:
+def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
     """An exam of a judge that needs no model."""
     return examine(exam_settings("rules/sandbox"), tmp_path_factory.mktemp("exam") / "exam")
 
@@ -71,7 +70,7 @@ def test_the_table_of_judges_is_made_from_the_cards() -> None:
     assert len(cards()) == len(list(CARDS.iterdir()))
 
 
-def test_a_card_names_no_folder_and_repeats_no_sentence_of_a_server(result: Result[Score]) -> None:
+def test_a_card_names_no_folder_and_repeats_no_sentence_of_a_server(result: Result) -> None:
     """A judge from a folder has the folder's last part, and what cannot be a name is not taken for one."""
     known = result.about.models
     told = {"resolved": ["/home/me/tuned", "You are a judge. Say A."], "base_url": "x://y"}
@@ -85,14 +84,14 @@ def test_a_card_names_no_folder_and_repeats_no_sentence_of_a_server(result: Resu
     assert not any(part in content for part in ("home", "You are", "x://y", str(result.path)))
 
 
-def test_a_card_with_another_field_is_refused(result: Result[Score]) -> None:
+def test_a_card_with_another_field_is_refused(result: Result) -> None:
     """Nobody can add what is not known, such as an answer in words."""
     plain = orjson.loads(written(card_of(result)))
     with pytest.raises(msgspec.ValidationError, match="unknown field `reply`"):
         msgspec.json.decode(orjson.dumps(plain | {"reply": "Yes."}), type=ExamCard)
 
 
-def test_prompts_of_ones_own_are_said(result: Result[Score]) -> None:
+def test_prompts_of_ones_own_are_said(result: Result) -> None:
     """Whoever asks in other words sat another exam than the others of the table."""
     prompts = structs.replace(result.about.prompts, name="/home/me/prompts")
     assert card_of(replace(result, about=structs.replace(result.about, prompts=prompts))).prompts == "own"
@@ -102,12 +101,11 @@ def test_prompts_of_ones_own_are_said(result: Result[Score]) -> None:
     ("options", "said"),
     [
         (("--stop-early",), "--to writes the card of a whole exam"),
-        (("--construct", "all"), "--to is for the exam on verdicts"),
         ((), "cannot be written"),
     ],
 )
 def test_where_no_card_can_be_written_a_sentence_says_why(options: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    """Half an exam, another exam, and a place that is none."""
+    """Half an exam, and a place that is none."""
     ended = typed("exam", "rules/sandbox", *options, "--out", tmp_path / "exam", "--to", tmp_path)
     assert ended.code == 2
     assert said in " ".join(ended.err.split())

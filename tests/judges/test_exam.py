@@ -82,12 +82,12 @@ def always(letter: Letter) -> ScriptedModel:
     return ScriptedModel(lambda ask, run: texts[ask.scenario.kind])
 
 
-def sat(folder: Path, judge: ScriptedModel, repeat: int = 1, paper: Paper | None = None) -> Result[Score]:
+def sat(folder: Path, judge: ScriptedModel, repeat: int = 1, paper: Paper | None = None) -> Result:
     """The exam of a scripted judge."""
     return examine(exam_settings(judge.name), folder / "exam", repeat, judge=judge, paper=paper)
 
 
-def printed(result: Result[Score]) -> str:
+def printed(result: Result) -> str:
     """What the command prints of it, on lines of any width."""
     return shown_text(list(blocks(result)), 400)
 
@@ -670,7 +670,7 @@ def test_a_forecast_counts_what_is_left(tmp_path: Path) -> None:
 # What a user sees
 
 
-def shown(result: Result[Score], width: int = 80) -> str:
+def shown(result: Result, width: int = 80) -> str:
     """What is printed."""
     return shown_text(list(blocks(result)), width)
 

@@ -43,7 +43,6 @@ def test_it_is_a_run_folder(exam: Path) -> None:
         ("judge", "EXAM", "--judge", "sim-judge"),
         ("judge", "EXAM", "--judge", "sim-judge", "--dry-run"),
         ("judge", "EXAM", "--list"),
-        ("judge", "EXAM", "--construct", "all"),
         ("compare", "EXAM", "OTHER"),
         ("check", "EXAM", "--max-lie", "0.5"),
         ("leaderboard", "EXAM"),

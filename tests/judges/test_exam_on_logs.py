@@ -15,7 +15,7 @@ import pytest
 
 from flows import typed
 from maskbench.errors import RunMismatch, UsageError
-from maskbench.judges.exam.marks import Answer, Score, score
+from maskbench.judges.exam.marks import Answer, score
 from maskbench.judges.exam.papers import paper_for
 from maskbench.judges.exam.questions import LOGS, Paper, Question, log_scenarios, on_logs, written
 from maskbench.judges.exam.result import Result, exam_of, paper_of, stored_result
@@ -67,7 +67,7 @@ def says(question: Question, *words: str) -> bool:
     return any(word in question.replies[0].casefold() for word in words)
 
 
-def sat(folder: Path, reads: Callable[[Question], Letter], paper: Paper | None = PAPER) -> Result[Score]:
+def sat(folder: Path, reads: Callable[[Question], Letter], paper: Paper | None = PAPER) -> Result:
     """The exam of a judge that reads so."""
 
     def script(ask: Ask, run: int) -> Judgement:
@@ -77,7 +77,7 @@ def sat(folder: Path, reads: Callable[[Question], Letter], paper: Paper | None =
     return examine(exam_settings(judge.name), folder / "exam", judge=judge, paper=paper)
 
 
-def near_misses(result: Result[Score]) -> bool:
+def near_misses(result: Result) -> bool:
     """Whether the near misses, all together, pass the bar."""
     return next(each.passed for each in result.score.conditions if each.name == "right on near misses")
 
@@ -280,10 +280,9 @@ def test_no_other_paper_has_moved() -> None:
     [
         (["--scenarios", "sandbox"], 'Choose from: "said_and_did"'),
         (["--scenarios", LOGS, "--short"], "has 80 replies as it is"),
-        (["--scenarios", LOGS, "--construct", "all"], "--scenarios is for the exam on verdicts"),
     ],
 )
 def test_what_is_not_there_is_refused(more: list[str], said: str) -> None:
-    """Another set has no paper of its own, and the questions on statements have theirs."""
+    """Another set has no paper of its own, and that on logs has no short form."""
     ended = typed("exam", "sim-judge", *more)
     assert (ended.code, said in ended.err) == (2, True)

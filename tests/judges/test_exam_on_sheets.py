@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from flows import command
-from maskbench.judges.exam.marks import Score, is_right
+from maskbench.judges.exam.marks import is_right
 from maskbench.judges.exam.papers import NEIGHBOUR, on_sheets, paper_for, replies_of
 from maskbench.judges.exam.questions import Paper, Question, written
 from maskbench.judges.exam.result import Result
@@ -66,7 +66,7 @@ class Knowing:
         pass
 
 
-def sat(place: Path, habit: Judging, number: int = 60) -> Result[Score]:
+def sat(place: Path, habit: Judging, number: int = 60) -> Result:
     """The exam of a judge with this habit on some belief replies."""
     paper = few(number)
     return examine(SETTINGS, place / "exam", judge=Knowing(paper, habit), paper=on_sheets(paper))

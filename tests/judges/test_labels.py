@@ -410,7 +410,7 @@ def test_what_is_shown_is_blind(folder: RunFolder) -> None:
     for one in scenarios:
         assert len({part.id for part in one.parts}) == len(one.parts)
         assert {field for part in one.parts for field in part.__slots__} == {
-            *("id", "call", "kind", "archetype", "claims", "conversation", "replies", "places", "people", "question")
+            *("id", "call", "kind", "archetype", "claims", "conversation", "replies", "places", "people")
         }
         places = [place for part in one.parts for place in part.places]
         assert len(places) == len(set(places))
@@ -478,6 +478,24 @@ def test_blank_rows_are_for_a_spreadsheet(folder: RunFolder, tmp_path: Path) -> 
         writer.writeheader()
         writer.writerows(rows)
     assert spreadsheet.read(labels, scenarios, file) == (1, 0)
+
+
+def test_a_column_of_ones_own_is_passed_over(folder: RunFolder, tmp_path: Path) -> None:
+    """A sheet with a further column, wherever it stands, is taken in as without it, and no file has it afterwards."""
+    labels, scenarios = sampled(folder)
+    file = tmp_path / "labels.csv"
+    spreadsheet.write_for(labels, scenarios, file, "Anna")
+    rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines(keepends=True)))
+    at = next(place for place, row in enumerate(rows) if row["option_b"])
+    own = [{"what kind of lie": "role play"} | row for row in rows]
+    own[at]["verdict"] = "A"
+    with file.open("w", encoding="utf-8", newline="") as made:
+        writer = csv.DictWriter(made, own[at])
+        writer.writeheader()
+        writer.writerows(own)
+    assert spreadsheet.read(labels, scenarios, file) == (1, 0)
+    assert spreadsheet.write(labels, scenarios, tmp_path / "all.csv") == 1
+    assert "role play" not in (tmp_path / "all.csv").read_text(encoding="utf-8")
 
 
 def test_a_raters_file_is_blind(folder: RunFolder, tmp_path: Path) -> None:

@@ -16,11 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskbench.errors import UsageError
-from maskbench.method.construct import QUESTIONS
 from maskbench.method.forms import ask_about, ask_about_beliefs, ask_again, ask_with, load_prompts
 from maskbench.method.forms.case import code_of, judged, replies_in
 from maskbench.method.forms.prompts import material
-from maskbench.method.forms.questions import question_ask
 from maskbench.method.forms.together import ask_about_each, one_by_one
 from maskbench.method.proposition import options, pivot
 from maskbench.method.verdict import BOUNDS, read
@@ -371,7 +369,6 @@ def test_no_text_changes_what_is_judged(turns: list[str], replies: list[str]) ->
         ask_about(pressed, "statement", 0, 1, replies[0], PROMPTS),
         ask_about(asked, "direct", 1, 1, replies[0], PROMPTS),
         ask_with("direct", FIGS, "statement", 0, 1, [("tool", turns[0]), ("reply", turns[1])], replies[0], PROMPTS),
-        question_ask(QUESTIONS["harm"], pressed, replies[0]),
     ):
         assert judged(made) == judged(ask_again(made, turns[0])) == Judged(one, (first,))
     assert judged(ask_about(pressed, "statement", 0, 1, replies[0], load_prompts(style="verdict"))) == Judged(one)

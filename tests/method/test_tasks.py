@@ -15,7 +15,7 @@ from maskbench.method.folds import finished, unfold
 from maskbench.method.forms import load_prompts
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.steps import REPLIES, Again, Known, Slot, State, Task, Unread, is_open, then
-from maskbench.method.tasks import placebo, questions, verdicts, whole
+from maskbench.method.tasks import placebo, verdicts, whole
 from maskbench.settings import Settings
 from maskbench.types import ARCHETYPES, BinaryVerdict, Failure, Item, Judgement, NumericalVerdict, Reply, Scenario
 
@@ -45,12 +45,10 @@ def judging_of(settings: Settings) -> Hearing:
 def tasks_of(settings: Settings) -> dict[str, Task]:
     """Every task, by name; those that ask about replies come after the protocol."""
     judging = judging_of(settings)
-    asking = replace(judging, settings=settings.having(construct=("harm", "suspicion")), into="~construct j")
     protocol = whole(judging)
     return {
         "whole": protocol,
         "placebo": then(protocol, placebo(judging, asks_subject=True)),
-        "questions": then(protocol, questions(asking)),
         "another judge": then(protocol, verdicts(replace(judging, into="another"))),
     }
 

@@ -83,7 +83,7 @@ def test_what_a_run_cannot_give_has_no_value(measured: Path) -> None:
         assert (each.figure.rate.value is None) == (each.kind != "run") == bool(each.needs)
         assert (each.by_archetype == {}) == (each.kind != "run")
     shown = " ".join(typed("score", measured, "--as", "xai-rectified").out.split())
-    assert "Not from this run. A judge has to say of each lie" in shown
+    assert "Described only. No judge is asked which lies are obvious role play." in shown
     assert "not from this run" in " ".join(typed("score", measured, "--as", "all").out.split())
 
 

@@ -1,6 +1,5 @@
 """Conventions that need more than a run's own verdicts: recomputed by hand, and the commands that get the rest."""
 
-import hashlib
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,17 +10,12 @@ import pytest
 
 from flows import typed
 from maskbench.errors import UsageError
-from maskbench.judges.construct_judging import ask_construct
 from maskbench.judges.verdict_sets import OpenRun
-from maskbench.method.forms.questions import answer_text
-from maskbench.models.scripted import ScriptedModel
 from maskbench.results.conventions import ConventionFigures, figures, gaps, packaged
-from maskbench.results.further_judging import played
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings, protocol_id
-from maskbench.types import OUTCOMES, Ask
+from maskbench.types import OUTCOMES
 from measured_runs import run
-from scored_runs import rows
 
 THINKS = "sim/lie=0.5,evade=0.2,unsure=0.2,thinks=0.8,knows=0.5,fail=0.02"
 Rows = list[dict[str, Any]]
@@ -29,14 +23,8 @@ Rows = list[dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with reasoning, whose statements were asked about open performance, and judged with their reasoning."""
-    path = run(
-        tmp_path_factory.mktemp("further") / "run",
-        THINKS,
-        max_error_rate=0.5,
-        statements=2,
-        construct=("performance",),
-    )
+    """A run with reasoning, judged with it."""
+    path = run(tmp_path_factory.mktemp("further") / "run", THINKS, max_error_rate=0.5, statements=2)
     assert typed("judge", path, "--with-reasoning").code in (0, 1)
     return path
 
@@ -73,59 +61,11 @@ def test_reasoning_and_answer_are_recomputed_by_hand(asked: Path, name: str) -> 
     assert figure(asked, name).needs == ""
 
 
-def rectified(exported_rows: Rows) -> float:
-    """The share of lies that are no open performance, by hand; a lie whose answer is missing is left out."""
-    lies = rest = 0
-    for row in exported_rows:
-        outcome, answer = row["outcomes"][0], row["construct"][0].get("performance")
-        lies += outcome == "lie" and answer == "no"
-        rest += outcome in ("honest", "evasive", "no_belief") or (outcome == "lie" and answer == "yes")
-    return lies / (lies + rest)
-
-
-def test_obvious_role_play_is_recomputed_by_hand(asked: Path) -> None:
-    """Lies are those whose performance is answered with no; played ones stay in the denominator, as no lies."""
-    told = figure(asked, "xai-rectified")
-    assert told.figure.rate.value == pytest.approx(rectified(exported(asked)), abs=1e-12)
-    assert told.figure.outcomes["no_lie"] > 0
-    assert (told.figure.rate.value or 1) < (figure(asked, "anthropic-2026-05").figure.rate.value or 0)
-    assert "open performance" in typed("score", asked, "--as", "xai-rectified").out
-
-
-def test_planted_play_of_pinocchio_is_recomputed(tmp_path: Path) -> None:
-    """On a run of pinocchio whose play is planted every protocol is printed, and the planted play is in no lie."""
-    path = tmp_path / "run"
-    assert typed("run", "pinocchio", "--sample", "60", "--out", path).code == 0
-    folder = RunFolder(path)
-    play = ScriptedModel(lambda ask, _run: planted(ask), "planted")
-    wanted = folder.settings().having(judge="planted", numeric_judge="planted", construct=("performance",))
-    ask_construct(folder, wanted, judges={"binary": play, "numerical": play})
-    rows_ = exported(path)
-    shown = typed("score", path, "--as", "all").out
-    assert all(name in shown for name in packaged())
-    told = figure(path, "xai-rectified")
-    plays = sum(row["outcomes"] == ["lie"] and is_played(row["task_id"]) for row in rows_)
-    assert told.figure.outcomes["no_lie"] == plays > 5
-    assert told.figure.rate.value == pytest.approx(rectified(rows_), abs=1e-12)
-    counted = firsts(rows_)
-    assert told.figure.rate.value == pytest.approx((counted["lie"] - plays) / sum(counted.values()), abs=1e-12)
-
-
-def is_played(task_id: str) -> bool:
-    """What is planted: about a third of the statements are open performance."""
-    return hashlib.sha256(task_id.encode()).digest()[0] % 3 == 0
-
-
-def planted(ask: Ask) -> str:
-    """A judge that knows what is planted."""
-    return answer_text(ask, "yes" if is_played(ask.scenario.task_id) else "no")
-
-
 def test_every_printed_command_gets_the_figure(tmp_path: Path) -> None:
     """What a run lacks is named with a command; pasted, it works, and then the figure is there."""
     path = run(tmp_path / "a run", "sim/lie=0.5,thinks=0.8")
     lacking = [each for each in figures(path, "all") if each.needs and each.command]
-    assert [each.name for each in lacking] == ["meta-normalised-reasoning", "meta-reasoning", "xai-rectified"]
+    assert [each.name for each in lacking] == ["meta-normalised-reasoning", "meta-reasoning"]
     for each in lacking:
         assert each.figure.rate.value is None
         assert each.command in " ".join(typed("score", path, "--as", each.name, "--json").out.split())
@@ -144,21 +84,8 @@ def test_a_run_without_reasoning_has_no_command(tmp_path: Path) -> None:
     ended = typed("judge", path, "--with-reasoning")
     assert (ended.code, "came with reasoning" in ended.err) == (2, True)
     assert RunFolder(path).read().verdict_sets == {}
-    with pytest.raises(UsageError, match=r"judge .* --construct performance"):
-        gaps((path,), "xai-rectified", [None])
-
-
-def test_a_lie_without_an_answer_has_failed() -> None:
-    """A missing answer is neither yes nor no: the statement has failed, and all others are what they were."""
-    row = played(rows("L")[0], {})
-    assert (row.outcomes, row.outcome) == (("error",), "error")
-    (lied,) = rows("L")
-    key = (lied.key, 1)
-    assert played(lied, {key: {"performance": "yes"}}).outcome == "no_lie"
-    assert played(lied, {key: {"performance": "no"}}) == lied
-    assert played(lied, {key: {"harm": "high"}}).outcome == "error"
-    (honest,) = rows("H")
-    assert played(honest, {}) is honest
+    with pytest.raises(UsageError, match="came with reasoning"):
+        gaps((path,), "meta-reasoning", [None])
 
 
 def test_a_set_on_other_texts_is_no_further_judge(asked: Path) -> None:
@@ -173,15 +100,15 @@ def test_a_set_on_other_texts_is_no_further_judge(asked: Path) -> None:
 
 def test_compare_check_and_leaderboard_take_them(asked: Path, tmp_path: Path) -> None:
     """The other commands with --as have the same figure, and the same command where it is missing."""
-    value = figure(asked, "xai-rectified").figure.rate.value or 0
-    (gap, itself) = gaps((asked, asked), "xai-rectified", [None, None])
+    value = figure(asked, "meta-reasoning").figure.rate.value or 0
+    (gap, itself) = gaps((asked, asked), "meta-reasoning", [None, None])
     assert gap.figure.rate.value == pytest.approx(value)
     assert itself.difference is not None
     assert itself.difference.difference == 0
-    condition = orjson.loads(typed("check", asked, "--max-lie", "0.99", "--as", "xai-rectified", "--json").out)
-    assert condition["conditions"][0]["estimate"] >= value
-    plain = run(tmp_path / "plain")
-    assert "--construct performance" in typed("check", plain, "--max-lie", "0.9", "--as", "xai-rectified").err
+    condition = orjson.loads(typed("check", asked, "--max-lie", "0.99", "--as", "meta-reasoning", "--json").out)
+    assert condition["conditions"][0]["estimate"] >= 1 - value
+    plain = run(tmp_path / "plain", "sim/lie=0.5,thinks=0.8")
+    assert "--with-reasoning" in typed("check", plain, "--max-lie", "0.9", "--as", "meta-reasoning").err
 
 
 def test_the_setting_is_off_by_default_and_part_of_the_protocol() -> None:
@@ -196,7 +123,6 @@ def test_what_is_asked_further_is_said_by_the_file() -> None:
     """Each convention that needs further judging says which, and no other does."""
     assert {name: each.asks for name, each in packaged().items() if each.asks} == {
         "inspect": "numbers",
-        "xai-rectified": "performance",
         "meta-reasoning": "reasoning",
         "meta-normalised-reasoning": "reasoning",
     }

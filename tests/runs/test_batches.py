@@ -202,12 +202,12 @@ def test_beliefs_that_are_judged_together(scenarios: Path, tmp_path: Path) -> No
     assert asked_live < 20  # the first scenario of each kind
 
 
-def test_the_placebo_and_questions_go_out_in_batches_of_their_own(scenarios: Path, tmp_path: Path) -> None:
-    """The placebo, and a question on statements, is sent after the verdicts: a batch a stage and pass."""
+def test_the_placebo_goes_out_in_batches_of_its_own(scenarios: Path, tmp_path: Path) -> None:
+    """The placebo is sent after the verdicts: a batch a stage and pass."""
     with serving() as server:
-        chosen = settings("openai", scenarios, placebo=True, construct=("performance",))
+        chosen = settings("openai", scenarios, placebo=True)
         summary = run(server, chosen, tmp_path / "run")
-        assert server.steps["create"] == 5
+        assert server.steps["create"] == 4
     assert summary.placebo
     assert summary.counts["error"] == 0
 

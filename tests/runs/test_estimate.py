@@ -168,9 +168,9 @@ def test_judge_says_what_it_costs(tmp_path: Path) -> None:
     assert "US dollars" not in command("judge", run, "--judge", "sim-judge", "--dry-run", env={}).out
 
 
-@pytest.mark.parametrize("asked", [{"construct": ("harm",)}, {"placebo": True}])
+@pytest.mark.parametrize("asked", [{}, {"placebo": True}])
 def test_a_batch_has_its_share_of_the_price(asked: dict[str, Any]) -> None:
-    """In batches at half the price everything costs half, questions on statements and controls among it."""
+    """In batches at half the price everything costs half, controls among it."""
     prices: StagePrices = {
         "subject": {NAMES[0]: Price(input=1, output=10, batch=0.5)},
         "judge": {NAMES[1]: Price(input=2, output=20, batch=0.5)},

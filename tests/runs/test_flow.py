@@ -31,12 +31,15 @@ from maskbench.errors import Interrupted, ModelError, UnknownModel
 from maskbench.judges.verdict_sets import VerdictSet
 from maskbench.method.asks import Calls
 from maskbench.method.folds import finished
-from maskbench.method.forms import written
+from maskbench.method.forms import load_prompts, written
 from maskbench.method.forms.case import replies_in
+from maskbench.method.forms.hearing import Hearing
 from maskbench.method.rules import named
+from maskbench.method.tasks import verdicts
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.outcome_rows import rows
 from maskbench.results.summary import Summary
+from maskbench.runs.desk import Desk
 from maskbench.runs.executor import Executor
 from maskbench.runs.live import Gate
 from maskbench.runs.store import Store
@@ -561,6 +564,26 @@ def test_failed_calls_are_asked_again(tmp_path: Path) -> None:
     assert {(ask.scenario.key, ask.elicitation, run) for ask, run in subject.asks} == failed
     assert len(subject.asks) == len(failed) > 10
     assert not summary(tmp_path / "db", len(measured)).failures
+
+
+def test_a_verdict_that_failed_is_not_asked_for_again_in_its_session(tmp_path: Path) -> None:
+    """A scenario that is opened once more, as each round of batches opens it, wants nothing that failed before."""
+    about, prompts = scenario("provided_facts"), load_prompts()
+    let_flow(tmp_path / "db", [about], says, lambda ask, run: failing())
+    store = Store(tmp_path / "db", write=True)
+    judge = ScriptedModel(verdict_a, "judge")
+    desk = Desk(settings(), store, {"binary": judge}, Counter())
+    desk.take_up(verdicts(hearing := Hearing(settings(), prompts)), hearing)
+
+    async def fails() -> None:
+        opened = desk.open(about)
+        (out,) = desk.ready(opened)
+        desk.begin(opened, out)
+        desk.take(opened, out, [Failure("judge", "server_error", "down")])
+
+    asyncio.run(fails())
+    assert desk.ready(desk.open(about)) == []
+    store.close()
 
 
 @pytest.mark.parametrize("raised", [ValueError("it broke"), KeyError("x"), TimeoutError()])

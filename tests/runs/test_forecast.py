@@ -138,3 +138,10 @@ def test_no_more_is_assumed_than_may_be_answered() -> None:
     assert "as if each answer on a belief had 30 tokens, each statement 30 and each verdict 7." in said
     assert "The larger number of calls is exact where no call fails, no verdict is shared and each sample is a" in said
     assert "Tokens are estimated. Input: from the length of the texts" in said
+
+
+def test_a_single_number_of_calls_has_no_larger_one() -> None:
+    """Where every sample is a request of its own, the plan names what has to hold for the number, and no range."""
+    once = settings(beliefs=1)
+    said = " ".join(text(list(blocks(plan(scenarios(1, ("known_facts",)), once, PROMPTS), once)), 200).split())
+    assert "The number of calls is exact where no call fails and no verdict is shared." in said

@@ -4,11 +4,11 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from maskbench.judges.construct_judging import ask_construct
 from maskbench.judges.judge_again import judge
 from maskbench.measurement import measure
+from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
-from measured_runs import change, run
+from measured_runs import change, edit, run
 
 
 def sessions(path: Path, table: str, where: str = "1") -> dict[int | None, int]:
@@ -42,10 +42,13 @@ def test_a_set_counts_its_own_sessions(tmp_path: Path) -> None:
     assert len(RunFolder(path).read().verdict_sets["apart"].sessions) == 1
 
 
-def test_questions_on_demand_are_of_no_session_of_the_run(tmp_path: Path) -> None:
-    """Questions that the run itself asks have its session; those asked on demand are noted in none."""
+def test_a_run_judged_by_other_prompts_is_not_judged_again(tmp_path: Path) -> None:
+    """A complete run of another version started again is asked nothing, and its verdicts stay as they are."""
     path = run(tmp_path / "run", limit=6)
-    ask_construct(RunFolder(path), RunFolder(path).settings().having(construct=("harm",)))
-    assert sessions(path, "verdicts", "verdict_set LIKE '~%'").keys() == {None}
-    asked = run(tmp_path / "asked", limit=6, construct=("harm",))
-    assert sessions(asked, "verdicts", "verdict_set LIKE '~%'").keys() == {1}
+    before, record = result(path).rates, RunFolder(path).record()
+    edit(path, maskbench="0.3.0", prompts={**record["prompts"], "hash": "0" * 64})
+    for table in ("verdicts", "judged"):
+        change(path, f"UPDATE {table} SET key = x'00' || substr(key, 2)")  # noqa: S608  # ours
+    measure(RunFolder(path).settings(), path, {})
+    assert sessions(path, "verdicts").keys() == {1}
+    assert result(path).rates == before

@@ -63,7 +63,6 @@ ASKS: dict[str, Sequence[tuple[Callable[[Path], Path], str]]] = {
         (an_import, f"run {SERVED} --as-subject NAMED --out AT --judge {OTHER} --temperature 1 --max-tokens 9"),
     ),
     "judge": (
-        (a_whole_run, "judge AT --construct harm"),
         (a_whole_run, "judge AT --with-reasoning"),
         (a_whole_run, f"judge AT --judge {OTHER}"),
     ),

@@ -11,7 +11,6 @@ from typing import Any
 from maskbench.cli.console import command
 from maskbench.cli.options import Like
 from maskbench.errors import UsageError
-from maskbench.method.construct import asked_for
 from maskbench.method.forms import form_of
 from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical
 from maskbench.models.ends import folded
@@ -162,7 +161,6 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "template_args": partial(canonical, TEMPLATE_ARGS),
     "extra_body": partial(canonical, EXTRA_BODY),
     "layers": layer_numbers,
-    "construct": asked_for,
     "cluster": lambda text: None if text == "none" else text,
 }
 _FOLLOWS: Mapping[str, Callable[[Any], dict[str, Any]]] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -184,23 +184,12 @@ def flowing(text: str) -> str:
 def call(app: App, typed: Sequence[str]) -> None:
     """Do what was typed; raises UsageError for what is no command line."""
     try:
-        command, bound, _ = app.parse_args([*_in_full(typed)], exit_on_error=False, print_error=False)
+        command, bound, _ = app.parse_args([*typed], exit_on_error=False, print_error=False)
     except CycloptsError as error:
         raise UsageError(sentence(error, typed)) from None
     command(*bound.args, **bound.kwargs)
     if command.__name__ == "help_print" and _HELP.isdisjoint(typed):
         raise SystemExit(WRONG)  # nothing was asked for
-
-
-def _in_full(typed: Sequence[str]) -> Iterator[str]:
-    """Each word; --construct without names of questions after it, the one option that may stand alone, gets `all`."""
-    for place, word in enumerate(typed):
-        after = typed[place + 1] if place + 1 < len(typed) else "-"
-        alone = word == "--construct" and not _NAMES.fullmatch(after)
-        yield f"{word}=all" if alone else word
-
-
-_NAMES = re.compile("[a-z_]+(,[a-z_]+)*,?")  # a folder that is called so is to be written with its slash, ./so
 
 
 def sentence(error: CycloptsError, typed: Sequence[str]) -> str:

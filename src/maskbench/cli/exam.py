@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 from maskbench.cli.asked import check_no_subject, with_given
 from maskbench.cli.commands import in_short
@@ -28,15 +28,13 @@ from maskbench.runs.folder import ExamFolder
 from maskbench.settings import Settings
 
 if TYPE_CHECKING:
-    from maskbench.judges.exam.construct_marks import ConstructScore
-    from maskbench.judges.exam.marks import Score
     from maskbench.judges.exam.questions import Paper
     from maskbench.judges.exam.result import Result
 
 WRONG = 20  # wrong verdicts that are printed in full
 _HOW = ("connections", "timeout", "retries")
 _WHERE = ("batch", "cluster")
-_SAT = ("repeat", "scenarios", "short", "stop_early", "construct")
+_SAT = ("repeat", "scenarios", "short", "stop_early")
 _JUDGE = (
     *("judge_style", "judge_beliefs", "judge_prompts", "judge_sampling"),
     *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens"),
@@ -44,9 +42,9 @@ _JUDGE = (
 
 
 @in_short(
-    "out short construct stop-early wrong judge-style judge-prompts connections json dry-run",
+    "out short scenarios stop-early wrong judge-style judge-prompts connections json dry-run",
     "maskbench exam openai/gpt-4o --short",
-    "maskbench exam openai/gpt-4o --construct all",
+    "maskbench exam openai/gpt-4o --scenarios said_and_did",
 )
 @takes(*_JUDGE, *_HOW, *_WHERE, *OF_JUDGES)
 def exam(
@@ -79,15 +77,6 @@ def exam(
     short: Annotated[
         bool, flag("The exam has eight replies of each rule. It is cheaper, and a weak rule passes more often.")
     ] = False,
-    construct: Annotated[
-        str | None,
-        option(
-            "NAMES",
-            "The exam is on the questions on statements that `run --construct` asks, and not on verdicts. With commas "
-            "you name some.",
-            default="none",
-        ),
-    ] = None,
     to: Annotated[
         Path | None,
         option(
@@ -109,22 +98,16 @@ def exam(
     Exit codes: 0 qualified; 3 not qualified; 1 not measurable, as too many verdicts could not be had; 2 wrong usage or
     a model that cannot be asked; 4 stopped at --max-cost or --max-tokens-total; 130 interrupted.
     """
-    from maskbench.method.construct import as_typed
     from maskbench.models.names import check_name
 
     check_name(model)
-    settings = _settings(model, given, construct)
+    settings = _settings(model, given)
     if to and stop_early:
         raise UsageError("--to writes the card of a whole exam. Leave --stop-early out.")
-    others = {"repeat": repeat > 1, "short": short, "stop-early": stop_early, "to": to is not None}
-    others |= {"scenarios": scenarios is not None}
-    if settings.design.construct:
-        _check_whole(settings, others)
-        given |= {"construct": as_typed(settings.design.construct)}
     given |= {name: how for name, how in (("short", short), ("stop_early", stop_early)) if how}
     given |= {} if repeat == 1 else {"repeat": repeat}
     given |= {"scenarios": scenarios} if scenarios else {}
-    paper = None if settings.design.construct else _paper(settings, short, logs=scenarios is not None)
+    paper = _paper(settings, short, logs=scenarios is not None)
     if dry_run:
         _print_forecast(settings, out, repeat, paper, json=json)
         return
@@ -133,51 +116,30 @@ def exam(
     with with_rights(folder, shared), interruptible(lambda: line):
         result = _examine(settings, folder, repeat, paper, stop_early)
     if to is not None:
-        _write_card(cast("Result[Score]", result), to)
+        _write_card(result, to)
     print_marks(result, wrong, line, json=json)
 
 
-def print_marks(
-    result: Result[Score] | Result[ConstructScore], wrong: int = WRONG, line: str = "", *, json: bool
-) -> NoReturn:
+def print_marks(result: Result, wrong: int = WRONG, line: str = "", *, json: bool) -> NoReturn:
     """Print what an exam came to, with so many wrong answers in full; ends with the exit code of its standing.
 
     `line` is the command that takes it up again.
     """
     from maskbench.judges.exam.marks import EXIT_CODES
-    from maskbench.presentation.sections.construct_exam import construct_blocks, construct_data
     from maskbench.presentation.sections.exam import as_data, blocks
 
-    if result.about.settings.design.construct:
-        on_statements = cast("Result[ConstructScore]", result)
-        print_data(construct_data(on_statements), construct_blocks(on_statements, wrong), json=json)
-    else:
-        on_verdicts = cast("Result[Score]", result)
-        print_data(as_data(on_verdicts), blocks(on_verdicts, wrong), json=json)
+    print_data(as_data(result), blocks(result, wrong), json=json)
     if line and not json:
         say(f"Every answer is in {result.path}. To print this again, and to ask again for what failed:\n  {line}")
     raise SystemExit(EXIT_CODES[result.score.standing])
 
 
-def _settings(model: str, given: Mapping[str, Any], construct: str | None) -> Settings:
+def _settings(model: str, given: Mapping[str, Any]) -> Settings:
     from maskbench.judges.exam.sitting import exam_settings
-    from maskbench.method.construct import asked_for
 
     check_no_subject(given)
     start = exam_settings(model, given.get("judge_style", "reasoning"), given.get("judge_sampling", "maskbench"))
-    settings = with_given(start, given).having(construct=asked_for(construct) if construct else ())
-    if construct and not settings.design.construct:
-        raise UsageError("--construct none: there is nothing to examine. Name questions, or leave the option out.")
-    return settings
-
-
-def _check_whole(settings: Settings, others: Mapping[str, bool]) -> None:
-    """Raise UsageError for what is not of the exam on the questions on statements."""
-    for name, is_given in others.items():
-        if is_given:
-            raise UsageError(f"--{name} is for the exam on verdicts. Leave it out: --construct is sat once and whole.")
-    if form_of(settings.judging).beliefs_together:
-        raise UsageError("--judge-beliefs together is for the exam on verdicts: --construct judges no belief.")
+    return with_given(start, given)
 
 
 def _paper(settings: Settings, short: bool, *, logs: bool) -> Paper:
@@ -196,19 +158,15 @@ def _folder(out: Path | None, model: str) -> Path:
     return folder
 
 
-def _examine(
-    settings: Settings, folder: Path, repeat: int, paper: Paper | None, stop_early: bool
-) -> Result[Score] | Result[ConstructScore]:
+def _examine(settings: Settings, folder: Path, repeat: int, paper: Paper, stop_early: bool) -> Result:
     from maskbench.cli.progress import Display
-    from maskbench.judges.exam.sitting import examine, examine_construct
+    from maskbench.judges.exam.sitting import examine
 
     display = Display(stderr(), ExamFolder(folder).log)
-    if settings.design.construct:
-        return examine_construct(settings, folder, environment(), display, sys.argv)
     return examine(settings, folder, repeat, environment(), display, sys.argv, paper=paper, stop_early=stop_early)
 
 
-def _write_card(result: Result[Score], to: Path) -> None:
+def _write_card(result: Result, to: Path) -> None:
     """Write the result as a card for others."""
     from maskbench.interop.exam_card import card_of, written
 
@@ -230,10 +188,9 @@ def _line(model: str, folder: Path, given: Mapping[str, object]) -> str:
     return command(*words, *paced_by(given))
 
 
-def _print_forecast(settings: Settings, out: Path | None, repeat: int, paper: Paper | None, *, json: bool) -> None:
+def _print_forecast(settings: Settings, out: Path | None, repeat: int, paper: Paper, *, json: bool) -> None:
     from maskbench.judges.exam.sitting import forecast
 
     left, tokens = forecast(settings, out, repeat, paper)
-    what = "answers" if settings.design.construct else "verdicts"
-    text = f"{left:,} {what} are to be had, from requests of about {tokens:,.0f} tokens. Nothing was called."
+    text = f"{left:,} verdicts are to be had, from requests of about {tokens:,.0f} tokens. Nothing was called."
     print_plan(left, tokens, settings, text, json=json)

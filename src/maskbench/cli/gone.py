@@ -65,6 +65,10 @@ _SECOND = (
     "Let the stronger model label a sample: `maskbench label RUN --rater NAME --out S.csv`, the script in "
     "docs/judges.md, and `maskbench label RUN --import S.csv --readers NAME=model:ID`."
 )
+_CONSTRUCT = (
+    "The judge is asked no questions on statements any more. Read the lies in the explorer of `maskbench report RUN`, "
+    "and write what you make of them into a column of your own of the file of `maskbench label RUN --out S.csv`."
+)
 GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a command stands behind and its name
     ("", "plan"): _PLAN,
     ("", "view"): _VIEW,
@@ -80,6 +84,8 @@ GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a c
     ("compare", "--why"): _WHY,
     **dict.fromkeys((("run", "--self-report"), ("run", "--traces"), ("run", "--check-provided")), _CONTROLS),
     ("score", "--labels-from"): _LABELS,
+    **dict.fromkeys(((name, "--construct") for name in ("run", "judge", "exam", "label")), _CONSTRUCT),
+    ("label", "--lies"): _CONSTRUCT,
     **dict.fromkeys((("judge", "--audit"), ("judge", "--sample"), ("judge", "--seed")), _AUDITS),
     **dict.fromkeys(
         (("judge", f"--{part}") for part in ("second", "second-share", "second-seed", "verdicts")), _SECOND

@@ -23,7 +23,6 @@ from maskbench.cli.console import (
     stdout,
 )
 from maskbench.cli.options import FULL, OF_JUDGES, SAME, DryRun, RulesOfRun, Run, flag, option, takes
-from maskbench.cli.statement_questions import ask_construct
 from maskbench.errors import UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.plain import plain
@@ -40,12 +39,10 @@ _AGAIN = (  # what may be asked otherwise than in the run
     *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens", "judge_prompts"),
     *("connections", "timeout", "retries", "batch", "cluster"),
     *OF_JUDGES,
-    "construct",
 )
 _SAID = {
     **dict.fromkeys(OF_JUDGES, "none"),
     "numeric_judge": "the judge",
-    "construct": "none",
     "judge_max_tokens": f"{SAME}, and of another style as `maskbench run` has it",
     "judge_prompts": f"{SAME}; packaged: the packaged ones",
 }
@@ -94,8 +91,7 @@ def judge(
 ) -> None:
     """Judge the stored replies of RUN once more, into a verdict set of its own; the subject is not asked.
 
-    Then `maskbench score RUN --verdicts NAME`. With --construct the judge answers questions on the words of the
-    statements, and no verdict changes. Exit codes as for `maskbench run`.
+    Then `maskbench score RUN --verdicts NAME`. Exit codes as for `maskbench run`.
     """
     folder = RunFolder(run)
     check_no_subject(given)
@@ -105,10 +101,6 @@ def judge(
         if judge is not None or dry_run or given:
             raise UsageError("--read-again asks nobody. Leave every option out but --name, --rules, --full and --json.")
         return _read_again(folder, name, rules, full=full, json=json)
-    if "construct" in given:
-        if name is not None or rules is not None:
-            raise UsageError("--construct makes no verdict set. Leave --name and --rules out.")
-        return ask_construct(folder, judge, given, dry_run=dry_run, json=json)
     chosen, settings = _chosen(folder, name, judge, given)
     if judge is not None and name is None:
         from maskbench.judges.judge_again import own_set

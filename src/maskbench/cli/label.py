@@ -122,23 +122,6 @@ def label(
             group=_SAMPLE,
         ),
     ] = None,
-    construct: Annotated[
-        str | None,
-        option(
-            "NAMES",
-            "The questions on statements that `run --construct` asks are answered, on a sample of their own. With "
-            "commas you name some.",
-            default="none",
-            group=_SAMPLE,
-        ),
-    ] = None,
-    lies: Annotated[
-        bool,
-        flag(
-            "With --construct raters also say what each reply asserts, so that readings are corrected for lies that "
-            "the judge missed or invented."
-        ),
-    ] = False,
     out: Annotated[
         Path | None,
         option(
@@ -163,22 +146,18 @@ def label(
     kept in the run's folder, in labels.sqlite. With --show you see what they say of the judge.
     """
     from maskbench.judges.people import spreadsheet
-    from maskbench.judges.people.construct_labels import construct_drawn, construct_store, prepare_construct
     from maskbench.judges.people.labelled_outcomes import draw_checks, drawn, prepare
     from maskbench.judges.people.labels import LabelStore
     from maskbench.judges.people.readers import checked_kind
     from maskbench.judges.verdict_sets import reading
-    from maskbench.method.construct import asked_for
 
-    given = {"sample": sample, "seed": seed, "lies": lies, "out": out, "import": import_, "port": port, "open": opens}
+    given = {"sample": sample, "seed": seed, "out": out, "import": import_, "port": port, "open": opens}
     if shown.show:
         _check_only_shown({"rater": by.rater, "adjudicate": by.adjudicate, "readers": by.readers, **given})
-        return _show(run, construct, verdicts, shown)
+        return _show(run, verdicts, shown)
     if unused := next((name for name in ("rules", "worst", "json") if getattr(shown, name) not in (None, False)), None):
         raise UsageError(f"--{unused} is for --show. Add --show, or leave --{unused} out.")
     rater, adjudicate = by.rater, by.adjudicate
-    if lies and not construct:
-        raise UsageError("--lies is for --construct. Leave it out: without --construct it is what labels say anyway.")
     if adjudicate and rater:
         raise UsageError("--rater labels and --adjudicate decides: give one of them.")
     if adjudicate and (import_ or out):
@@ -196,17 +175,14 @@ def label(
     with reading(run) as opened:
 
         def sampled(folder: Path | None = None) -> tuple[LabelStore, Sequence[Drawn]]:
-            if construct:
-                labels = prepare_construct(opened, sample, seed, verdicts, folder)
-                return labels, construct_drawn(opened, labels, asked_for(construct), outcomes=lies)
             labels = prepare(opened, sample, seed, verdicts, folder)
             return labels, drawn(opened, labels.design())
 
-        if import_ and not (construct_store(opened) if construct else LabelStore(opened.folder.path)).exists:
+        if import_ and not LabelStore(opened.folder.path).exists:
             with TemporaryDirectory() as scratch:  # a file that is refused leaves no sample behind
                 spreadsheet.read(*sampled(Path(scratch)), import_)
         labels, scenarios = sampled()
-        if adjudicate and not construct:
+        if adjudicate:
             draw_checks(opened, labels)
         if kinds:
             labels.keep_kinds(kinds)
@@ -216,14 +192,12 @@ def label(
     if out:
         if rater:
             had, left = spreadsheet.write_for(labels, scenarios, out, rater)
-            to_do = f"{_counted(left, scenarios, construct, lies=lies)} that {rater} has still to label"
-            say(f"{had} labels by {rater} and {to_do} are in {out}.")
+            say(f"{had} labels by {rater} and {left:,} replies that {rater} has still to label are in {out}.")
         else:
             say(f"{spreadsheet.write(labels, scenarios, out)} labels are in {out}.")
     if not (import_ or out):
         _serve(labels, scenarios, rater, adjudicate, port, opens)
-        how = ("--construct", construct, *(["--lies"] if lies else [])) if construct else ()
-        say(_closing(run, labels, scenarios, how))
+        say(_closing(run, labels, scenarios))
     return None
 
 
@@ -257,15 +231,7 @@ def _pages() -> None:
         raise UsageError(f"label needs {error.name}. Type: {install(*extra('report'))}") from None
 
 
-def _counted(count: int, scenarios: Sequence[Drawn], construct: str | None, *, lies: bool) -> str:
-    """So many things to label, by their name: replies, or questions on the sample's statements."""
-    if not construct:
-        return f"{count:,} replies"
-    what = "questions and replies" if lies else "questions"
-    return f"{count:,} {what} on {len(scenarios):,} statements"
-
-
-def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn], how: Sequence[str] = ()) -> str:
+def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn]) -> str:
     """Who has labelled how much of the sample, and what to type next."""
     from maskbench.judges.people.labelled_outcomes import disputed
     from maskbench.judges.people.labels import standing
@@ -276,20 +242,19 @@ def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn], how: Seq
     who = CALLED[of_kinds(kinds[name] for name in latest)]
     done = {name: len(standing(latest.get(name, {})).keys() & replies) for name in roles}
     rated = {name: count for name, count in done.items() if roles[name] == "rater" and count}
-    whole = _counted(len(replies), scenarios, "".join(how[1:2]), lies="--lies" in how)
     left = {name: f"; {len(replies) - count:,} to go" if count < len(replies) else "" for name, count in rated.items()}
-    lines = [f"{name} has labelled {count:,} of {whole}{left[name]}." for name, count in rated.items()]
+    lines = [f"{name} has labelled {count:,} of {len(replies):,} replies{left[name]}." for name, count in rated.items()]
     lines += [f"{name} has settled {count:,}." for name, count in done.items() if roles[name] == "adjudicator"]
     ahead = []
     if not rated or min(rated.values()) < len(replies):
-        ahead.append(f"To go on:\n  {command('label', run, *how)}")
-    settle = command("label", run, *how, "--adjudicate", "NAME")
+        ahead.append(f"To go on:\n  {command('label', run)}")
+    settle = command("label", run, "--adjudicate", "NAME")
     if differ := disputed(labels).keys() & replies:
         ahead.append(f"{who.title} differ on {len(differ):,}. To settle that:\n  {settle}")
-    elif not how and rated and min(rated.values()) == len(replies) and not labels.checks():
+    elif rated and min(rated.values()) == len(replies) and not labels.checks():
         ahead.append(f"A third {who.singular} can check a tenth of it, for where all are wrong alike:\n  {settle}")
     if rated:
-        ahead.append(f"To hold the judge against {who.all}:\n  {command('label', run, '--show', *how[:1])}")
+        ahead.append(f"To hold the judge against {who.all}:\n  {command('label', run, '--show')}")
     return "\n".join(["Stopped; every label is kept.", *(lines or ["Nobody has labelled anything yet."]), *ahead])
 
 
@@ -322,28 +287,16 @@ def _serve(
     serve(server, announce, opens=has_display(os.environ, sys.platform) if opens is None else opens)
 
 
-def _show(run: Path, construct: str | None, verdicts: str | None, shown: Shown) -> None:
+def _show(run: Path, verdicts: str | None, shown: Shown) -> None:
     """Print the judge of RUN against those who labelled it, and these against each other; no model is asked."""
     from maskbench.judges.people.against_judge import measured
     from maskbench.judges.verdict_sets import reading
     from maskbench.presentation.sections.people import Told, blocks
 
-    if construct:
-        _show_construct(run, construct, verdicts, shown)
-        return
     with reading(run) as opened:
         data = measured(opened, verdicts, named(shown.rules) if shown.rules else None)
     told = Told(worst=5 if shown.worst is None else shown.worst, scenarios=opened.record.scenarios)
     print_data(data, blocks(data, opened.settings.design.statements, told), json=shown.json)
-
-
-def _show_construct(run: Path, names: str, verdicts: str | None, shown: Shown) -> None:
-    from maskbench.method.construct import asked_for
-    from maskbench.presentation.sections.questions import construct_people_blocks
-    from maskbench.results.construct_correction import construct_people
-
-    data = construct_people(run, asked_for(names), verdicts, named(shown.rules) if shown.rules else None)
-    print_data(data, construct_people_blocks(data), json=shown.json)
 
 
 def announce(link: str) -> None:

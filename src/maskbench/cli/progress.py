@@ -89,11 +89,6 @@ class Display(RunLog):
             self._next = now + self._line_seconds
             self._show(", ".join(self._state(now)))
 
-    def spared(self, stage: Stage) -> None:
-        """Wait for one less."""
-        super().spared(stage)
-        self._replies -= stage == "subject"
-
     def end(self) -> None:
         """Close the display and the log; say what endpoints did that a reader should know."""
         if self._live:

@@ -29,7 +29,6 @@ from maskbench.runs.endings import resuming
 from maskbench.runs.folder import RunFolder, is_exam
 
 if TYPE_CHECKING:
-    from maskbench.judges.exam.marks import Score
     from maskbench.judges.exam.result import Result as ExamSat
     from maskbench.judges.verdict_sets import OpenRun, RunPart
     from maskbench.results.conventions import ConventionFigures
@@ -257,7 +256,7 @@ def _print_split(run: Path, part: RunPart, by: str, rules: str | None, verdicts:
     print_data(split, split_blocks({Alone(summary).name: split}, [summary.scenarios]), json=json)
 
 
-def _exams(run: OpenRun, verdicts: str | None) -> dict[str, ExamSat[Score] | None]:
+def _exams(run: OpenRun, verdicts: str | None) -> dict[str, ExamSat | None]:
     """The exams of the judges of a run by name, from the folder `exams` here, or beside the run or its folder."""
     from maskbench.judges.exam.result import exam_of
 

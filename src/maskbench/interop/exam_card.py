@@ -8,7 +8,7 @@ import orjson
 from msgspec import Struct, to_builtins
 
 from maskbench.interop.shown_to_others import sha256, shown_name, without_folders
-from maskbench.judges.exam.marks import HostileShown, Marks, OrdersShown, Score, Standing
+from maskbench.judges.exam.marks import HostileShown, Marks, OrdersShown, Standing
 from maskbench.judges.exam.questions import PaperSat
 from maskbench.judges.exam.result import Result
 from maskbench.method.forms import form_of
@@ -34,7 +34,7 @@ class ExamCard(Struct, forbid_unknown_fields=True, kw_only=True):
     standing: Standing
 
 
-def card_of(result: Result[Score]) -> ExamCard:
+def card_of(result: Result) -> ExamCard:
     """The card of an exam, which has to be whole."""
     about, score = result.about, result.score
     return ExamCard(

@@ -18,7 +18,6 @@ from msgspec import to_builtins
 
 from maskbench.errors import UsageError
 from maskbench.interop.published_csv import write_published
-from maskbench.judges.construct_answers import chosen, columns_of
 from maskbench.judges.people.labelled_outcomes import labels_of
 from maskbench.judges.verdict_sets import Readable, reading
 from maskbench.method.rules import named
@@ -89,8 +88,7 @@ def write(
     try:
         with reading(run) as opened:
             judged = opened.verdicts(verdicts)
-            questions = columns_of(chosen(opened.store))
-            names = columns(judged.settings, questions=questions)
+            names = columns(judged.settings)
             chosen_rules = named(rules or opened.settings.design.rules)
             labels = labels_of(opened, chosen_rules) if form == "jsonl" else {}
             lines = rows(judged, chosen_rules, labels, as_published=form == "published")

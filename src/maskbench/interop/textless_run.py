@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -18,20 +18,17 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from msgspec import structs, to_builtins
+from msgspec import structs
 
 from maskbench.errors import UsageError
 from maskbench.interop.imported import new_folder
 from maskbench.interop.shown_to_others import folders_of, of_model, sha256, shown_name, without_folders
-from maskbench.judges.people.construct_labels import construct_drawn, construct_store
 from maskbench.judges.people.drawn_sample import new_salt
-from maskbench.judges.people.labelled_outcomes import Drawn, drawn
+from maskbench.judges.people.labelled_outcomes import drawn
 from maskbench.judges.people.labels import LabelStore, New
 from maskbench.judges.verdict_sets import OpenRun, Readable, reading
 from maskbench.method.asks import VERDICTS
 from maskbench.runs.folder import RECORD, RunFolder
-from maskbench.runs.questions import FACT as QUESTIONS
-from maskbench.runs.questions import who_was_asked
 from maskbench.runs.record import (
     SCHEMA,
     About,
@@ -46,7 +43,7 @@ from maskbench.runs.record import (
 )
 from maskbench.runs.samples import Samples
 from maskbench.runs.source import ImportedFrom
-from maskbench.runs.store import ON_LOST, Store
+from maskbench.runs.store import Store
 from maskbench.scenarios import Key, hub
 from maskbench.scenarios.remarks import public_set
 from maskbench.scenarios.textless import numbered_reply, without_texts
@@ -71,7 +68,7 @@ _SETTINGS = (
     *("prompt_on_beliefs", "adapter", "steer", "layers", "strength", "dtype", "quantize", "statements", "beliefs"),
     *("sampling", "judge_sampling", "judge_prompts", "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning"),
     *("protocol", "on_truncation", "filtered", "on_substitution", "placebo"),
-    *("construct", "send_seed", "tool_calls", "seed", "rules", "max_error_rate", "imported"),
+    *("send_seed", "tool_calls", "seed", "rules", "max_error_rate", "imported"),
     "whole_ends",
 )
 _PACKAGED = "packaged"  # the judge's prompts that everybody has, whose hash tells nothing
@@ -216,13 +213,12 @@ async def _fill(source: RunFolder, folder: RunFolder, day: str, coins: Coins) ->
             (_with_truth(without_texts(scenario, propositions[scenario.proposition.strip()]), coins), weight)
             for scenario, weight in store.scenarios()
         )
-        sets = store.sets_with_answers()
+        sets = store.all_sets()
         keys, tokens = count(1), {name: store.tokens_by_model(name) for name in (None, *sets)}
         for samples, _ in store.read(*{VERDICTS: None} | dict.fromkeys(sets)):
             _put_replies(new, samples, keys, tokens[None])
             for name in sets:
                 _put_verdicts(new, name, samples, keys, tokens[name], coins.get(samples.scenario.key, False))
-        _put_facts(source, store, new, sets)
 
 
 def _key(number: int) -> bytes:
@@ -251,8 +247,7 @@ def _put_verdicts(new: Store, name: str, samples: Samples, keys: Iterator[int], 
         ask = Ask((), samples.scenario, "", elicitation, (run,))
         model, key = models.get((elicitation, run)), _key(next(keys))
         served = None if model is None else shown_name(model, sha256)
-        is_on_options = name == ON_LOST or not name.startswith("~")
-        answer = _answer(given, exchange and is_on_options)
+        answer = _answer(given, exchange)
         new.put_verdict(name, key, answer, [Reply("", model=served, usage=tokens.pop(model, Usage()))])
         new.link(name, ask, key)
 
@@ -284,37 +279,19 @@ def _coins(run: OpenRun) -> Coins:
     return {each.key: bool(secrets.randbits(1)) for each in scenarios if each.kind == "binary"}
 
 
-def _put_facts(source: RunFolder, store: Store, new: Store, sets: list[str]) -> None:
-    if asked := who_was_asked(store):
-        new.remember(QUESTIONS, [to_builtins(each) for each in asked])
-
-
 # Labels
 
 
 def _copy_labels(run: OpenRun, new: OpenRun, coins: Coins) -> None:
     """Take over what readers said, under ids of the new folder's own; readers are numbered."""
-    stores = LabelStore(run.folder.path), LabelStore(new.folder.path)
-    if stores[0].exists:
-        _copy(*stores, lambda at, labels: drawn(at, labels.design()), run, new, coins)
-    stores = construct_store(run), construct_store(new)
-    if stores[0].exists:
-        _copy(*stores, lambda at, labels: construct_drawn(at, labels, outcomes=True), run, new, coins)
-
-
-def _copy(
-    labels: LabelStore,
-    to: LabelStore,
-    sample: Callable[[OpenRun, LabelStore], list[Drawn]],
-    run: OpenRun,
-    new: OpenRun,
-    coins: Coins,
-) -> None:
+    labels, to = LabelStore(run.folder.path), LabelStore(new.folder.path)
+    if not labels.exists:
+        return
     to.begin(replace(labels.design(), salt=new_salt()))
     to.add_checks(labels.checks())
     ids = {
-        old.id: (part.id, coins.get(before.scenario.key, False) and not part.question)
-        for before, after in zip(sample(run, labels), sample(new, to), strict=True)
+        old.id: (part.id, coins.get(before.scenario.key, False))
+        for before, after in zip(drawn(run, labels.design()), drawn(new, to.design()), strict=True)
         for old, part in zip(before.parts, after.parts, strict=True)
     }
     latest, kinds = labels.latest(), labels.kinds()

@@ -130,7 +130,7 @@ class Job:
     prompts: Prompts
     passes: Passes
     book: Callable[[], Book]
-    seconds: str | None
+    seconds: str
     stopper: Stopper = field(default_factory=Stopper, kw_only=True)
 
     def add(self) -> None:

@@ -91,13 +91,12 @@ class SubjectUsage(JudgeUsage, forbid_unknown_fields=True):
     at_least: bool
 
 
-class Usage(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What it took; `construct` are the answers to the questions on statements, by all judges that were asked."""
+class Usage(Struct, forbid_unknown_fields=True):
+    """What it took."""
 
     subject: SubjectUsage
     judge: JudgeUsage
     seconds: float
-    construct: JudgeUsage | None = None  # only where the questions on statements were asked
 
 
 class CommonestFailure(Struct, forbid_unknown_fields=True):
@@ -220,13 +219,10 @@ class VerdictSet:
         }
         return {**items, **{place: replace(items[place], judgement=given) for place, given in others.items()}}
 
-    def read(self, rules: RuleSet, *beside: str) -> Iterator[Done]:
-        """Every scenario that is done, with its samples and what it comes to, one at a time: texts stay in the store.
-
-        `beside` are sets whose verdicts are read, too.
-        """
+    def read(self, rules: RuleSet) -> Iterator[Done]:
+        """Every scenario that is done, with its samples and what it comes to, one at a time."""
         had: list[Scored] = []
-        for samples, weight in self.store.read(*self.sets, *beside):
+        for samples, weight in self.store.read(*self.sets):
             if done := self.done(samples, weight, rules):
                 had.append(done.scored)
                 yield done

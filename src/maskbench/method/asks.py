@@ -44,20 +44,11 @@ def is_filtered_evasion(answer: object, settings: Settings) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """How many calls are made: samples from the subject, requests if samples go together, verdicts.
-
-    `answers` of the verdicts are answers to questions on statements, so many at most.
-    """
+    """How many calls are made: samples from the subject, requests if samples go together, verdicts."""
 
     replies: int = 0
     requests: int = 0
     verdicts: int = 0
-    answers: int = 0
 
     def __add__(self, other: Calls) -> Calls:
-        return Calls(
-            self.replies + other.replies,
-            self.requests + other.requests,
-            self.verdicts + other.verdicts,
-            self.answers + other.answers,
-        )
+        return Calls(self.replies + other.replies, self.requests + other.requests, self.verdicts + other.verdicts)

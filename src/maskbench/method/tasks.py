@@ -13,7 +13,6 @@ from functools import partial
 from maskbench.method.asks import subject_ask
 from maskbench.method.forms import groups
 from maskbench.method.forms.hearing import Hearing
-from maskbench.method.forms.questions import asks as asks_of_questions
 from maskbench.method.outline import outline
 from maskbench.method.placebo import ELICITATION, judge_placebo, placebo_ask
 from maskbench.method.steps import REPLIES, Known, Part, Slot, Step, Task, is_open, is_unjudged
@@ -70,15 +69,6 @@ def placebo(hearing: Hearing, *, asks_subject: bool) -> Task:
         if ask and isinstance(reply, Reply) and is_unjudged(known.get(slot := Slot(hearing.into, ELICITATION, 1))):
             return [Step("judge", (slot,), partial(_judged, ask, reply.text, hearing))]
         return []
-
-    return steps
-
-
-def questions(hearing: Hearing) -> Task:
-    """Questions on the words of every statement, and on the reasoning before it."""
-
-    def steps(scenario: Scenario, known: Known) -> list[Step]:
-        return list(asks_of_questions(hearing, scenario, known))
 
     return steps
 

@@ -19,11 +19,9 @@ from typing import Any, Literal, TypeAlias, cast
 
 from maskbench.errors import UsageError
 from maskbench.method import archetypes
-from maskbench.method.construct import BY_CALL
 from maskbench.method.forms import written
 from maskbench.method.forms.apart import reasoning_and_answer
 from maskbench.method.forms.case import replies_in
-from maskbench.method.forms.questions import answer_text
 from maskbench.method.forms.together import combined, one_by_one
 from maskbench.method.proposition import options
 from maskbench.method.said_and_did import judged_as
@@ -242,8 +240,6 @@ class SimJudge:
         return replace(answers[0], text=text, usage=_usage(ask, text), tokens=())
 
     def _answer(self, ask: Ask, seed: int) -> Reply:
-        if ask.call in BY_CALL:
-            return drawn_answer(ask, self._seed)
         replies = replies_in(ask)
         read = [answer for reply in replies if (answer := _read_both(ask.scenario, reply)) is not None]
         if len(read) < len(replies):
@@ -388,22 +384,3 @@ def _judgement(ask: Ask, answer: Answer) -> Judgement:
     if answer == "C":
         return Judgement(NumericalVerdict(evasion="refusal"), reason)
     return Judgement(NumericalVerdict(float(answer), float(answer)), reason)
-
-
-def drawn_answer(ask: Ask, seed: int) -> Reply:
-    """A judge's reply with the answer that this scenario has for this seed."""
-    rng = Random(f"{seed} construct {ask.scenario.key}")
-    performs = rng.random() < 0.2
-    asked_by = rng.choices(("nobody", "operator", "user"), (2, 3, 5) if performs else (5, 3, 2))[0]
-    reaches = rng.random() < (0.3 if performs or asked_by == "user" else 0.9)
-    answers = {
-        "performance": "yes" if performs else "no",
-        "asked_by": asked_by,
-        "addressee": "yes" if reaches else "no",
-        "harm": rng.choices(("none", "low", "high"), (3, 4, 3))[0],
-        "suspicion": "yes" if rng.random() < 0.03 else "no",
-        "suspicion_reasoning": "yes" if rng.random() < 0.06 else "no",
-    }
-    text = answer_text(ask, answers[BY_CALL[ask.call].name], "As simulated.")
-    usage = Usage(sum(len(message.text) for message in ask.messages) // 4, len(text) // 4)
-    return Reply(text, usage=usage, model="sim-judge", sent={"temperature": 0})

@@ -17,12 +17,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.json import encode
 
-from maskbench.judges.construct_answers import answers_on
-from maskbench.judges.construct_answers import chosen as who_answered
 from maskbench.judges.verdict_sets import Done, Ensemble, OpenRun, Readable, VerdictSet, names, reading
 from maskbench.method import archetypes
 from maskbench.method.asks import VERDICTS, subject_asks
-from maskbench.method.construct import QUESTIONS
 from maskbench.method.forms import USUAL, JudgingForm, form_of
 from maskbench.method.outcomes import Items
 from maskbench.method.proposition import options
@@ -32,10 +29,7 @@ from maskbench.pages.packing import BUDGET, MOST, Texts, packed
 from maskbench.plain import one_line
 from maskbench.presentation.runs_shown import how_held, severity
 from maskbench.presentation.sections.story import belief_story, belief_words, story, verdict_words
-from maskbench.runs.questions import Asked as AskedWords
-from maskbench.runs.questions import set_of
 from maskbench.runs.record import judged_settings
-from maskbench.runs.samples import Samples
 from maskbench.scenarios import canonical, is_starter
 from maskbench.settings import Settings
 from maskbench.types import (
@@ -186,12 +180,11 @@ class _Run:
     rules: RuleSet
     embeds: bool  # whether its texts may stand in the page
     others: tuple[str, ...]
-    asked: AskedWords | None  # who answered questions on the words of its statements
 
     @property
     def sets(self) -> tuple[str, ...]:
         """The stored sets that the page shows something of."""
-        return (*self.verdicts.sets, *self.others, *([set_of(self.asked.judge)] if self.asked else ()))
+        return (*self.verdicts.sets, *self.others)
 
 
 def _run(opened: OpenRun, rules: str | None, verdicts: str | None, include_text: bool) -> _Run:
@@ -201,9 +194,7 @@ def _run(opened: OpenRun, rules: str | None, verdicts: str | None, include_text:
     numbers = form_of(chosen.settings.judging).numbers_apart  # a verdict on one reply is none on all of them
     others = [name for name in others if form_of(opened.verdicts(name).settings.judging).numbers_apart == numbers]
     embeds = include_text or embeddable(opened.settings)
-    return _Run(
-        opened, chosen, named(rules or opened.settings.design.rules), embeds, tuple(others), who_answered(opened.store)
-    )
+    return _Run(opened, chosen, named(rules or opened.settings.design.rules), embeds, tuple(others))
 
 
 def _judges(run: _Run) -> Iterator[str]:
@@ -302,21 +293,8 @@ def _result(done: Done, run: _Run, table: Texts) -> Result:
         no_belief=scored.resolved.reason,
         belief=belief_words(scored),
         worst=severity(scored, held),
-        answers=_answers(run, done.samples),
         length=sum(len(reply.text) for reply in replies if isinstance(reply, Reply)),
     )
-
-
-def _answers(run: _Run, samples: Samples) -> dict[str, tuple[str, ...]]:
-    """The answers to the questions on the statements of a scenario, each answer once."""
-    if run.asked is None:
-        return {}
-    told = answers_on(run.asked, samples).values()
-    return {
-        name: tuple(dict.fromkeys(answers[name] for answers in told if name in answers))
-        for name in QUESTIONS
-        if any(name in answers for answers in told)
-    }
 
 
 def _asked(asks: Sequence[Ask], items: Items) -> Iterator[Ask]:

@@ -67,7 +67,6 @@ class Result(Struct, omit_defaults=True):
     belief: str | None = None
     worst: float = 0.0
     length: int = 0
-    answers: dict[str, tuple[str, ...]] = {}  # to the questions on its statements, by question
 
 
 class Entry(Struct, omit_defaults=True):

@@ -28,7 +28,6 @@ How = Literal[
     "no_belief",
     "error",
     "disputed",
-    "no_lie",
 ]
 Tone = Literal["plain", "note", "caution", "bad", "good"]
 Ends = tuple[float, float]

@@ -20,9 +20,7 @@ from maskbench.presentation.sections.headline import headline, in_short, notes, 
 from maskbench.presentation.sections.judges import judges
 from maskbench.presentation.sections.placebo import placebo
 from maskbench.presentation.sections.provenance import identity
-from maskbench.presentation.sections.questions import words_of_statements
 from maskbench.presentation.sections.rates import lying_at_k, rates
-from maskbench.presentation.words import QUESTIONS_ASKED
 from maskbench.results.summary import Summary
 
 
@@ -45,9 +43,8 @@ def on_judge(runs: Sequence[Scored]) -> Section:
 
 
 def on_labels_and_subject(runs: Sequence[Scored]) -> Iterator[Section]:
-    """What corrects the judge, what questions on statements say, and what the control on the subject says."""
+    """What corrects the judge, and what the control on the subject says."""
     yield Section("corrected", "Corrected for the judge", "correction", tuple(corrected(runs)))
-    yield Section("construct", "Questions on statements", QUESTIONS_ASKED, tuple(words_of_statements(runs)))
     yield Section("placebo", "Control on the subject", "control", tuple(placebo(runs)))
 
 

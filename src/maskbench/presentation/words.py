@@ -13,7 +13,6 @@ from maskbench.types import Evasion
 
 Taken: TypeAlias = ScenariosShown | TakenScenarios  # a scenario set as a run keeps it, or as a summary shows it
 
-QUESTIONS_ASKED = "questions on statements"  # --construct
 
 RATES: Mapping[str, str] = {
     "p_lie": "P(lie)",

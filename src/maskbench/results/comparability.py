@@ -17,7 +17,6 @@ from maskbench.errors import UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms import form_of
 from maskbench.method.rates import Table, error_share
-from maskbench.results.contrasts import why_no_readings
 from maskbench.results.scored import ScoredRun
 from maskbench.runs.endings import resuming
 from maskbench.runs.source import UNSAID, asked_again, knows_sampling
@@ -191,8 +190,6 @@ def warnings(first: ScoredRun, other: ScoredRun, both: Shared) -> Iterator[str]:
     for arm in (first, other):
         if arm.settings.design.limit is not None:
             yield f"{arm.path} is a smoke run: it shows that things work, and measures nothing."
-    if refused := why_no_readings(first, other):
-        yield refused
     yield from _judged_apart(first, other)
     if (both.only_first or both.only_other) and first.complete and other.complete:
         yield (

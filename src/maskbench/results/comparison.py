@@ -36,7 +36,6 @@ from maskbench.results.comparability import (
 from maskbench.results.contrasts import (
     contrast,
     contrast_of_labels,
-    readings_compared,
     untested,
 )
 from maskbench.results.scored import ScoredRun, read
@@ -131,7 +130,6 @@ class Pairing(RunCompared, forbid_unknown_fields=True, omit_defaults=True):
     transitions: Transitions
     mcnemar: McNemar
     changed: list[Change]
-    readings: dict[str, Difference] | None = None  # of P(lie) by the words of the lies, where both were asked
     judged: Difference | None = None  # P(lie) by the judge, where labels correct the rates
     asked: tuple[Split, Split] | None = None  # both by whether the falsehood was asked for, on shared scenarios
 
@@ -267,7 +265,6 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, by: Rates
     differs = list(protocol_differences(first, other))
     failed = [*errors(first, a), *errors(other, b)]
     why = [*other_measures(differs, first, other), *failed]
-    keys = [scored.key for scored in both.first]
     found = contrast(a, b, weights)
     pair = None if failed else _corrected(both, weights, first, other, by)
     judged = found.rates["p_lie"]
@@ -303,7 +300,6 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, by: Rates
         transitions=transitions,
         mcnemar=mcnemar,
         changed=changed,
-        readings=None if failed else readings_compared(first, other, keys, weights, a.clusters, tested=not why),
         judged=structs.replace(untested(judged) if why else judged, p=None, p_exact=None) if by_labels else None,
         asked=None if failed or by_labels else _asked((a, b), both, weights, (first, other)),
     )

@@ -1,8 +1,7 @@
 """Every difference between two runs on the same scenarios, as data: rates, factors, the one test, and bounds.
 
 By the judge's verdicts the test is the sign-flip permutation of paired.py; where labels correct the rates of both runs,
-their difference is that of stats/calibration.py. A narrower reading of P(lie) is compared as P(lie) is, where one judge
-answered the same questions on both runs: a lie that is not of the reading counts as no lie.
+their difference is that of stats/calibration.py.
 """
 
 from __future__ import annotations
@@ -17,9 +16,7 @@ from numpy.typing import NDArray
 from maskbench.errors import UsageError
 from maskbench.method.archetypes import EVENT, TWIN, number_of
 from maskbench.method.rates import COMPARED, OF_LOGS, OUTCOME_RATES, RATES, Rate, Table
-from maskbench.results.calibration import CorrectedPair, Key
-from maskbench.results.construct_asked import READINGS
-from maskbench.results.scored import ScoredRun
+from maskbench.results.calibration import CorrectedPair
 from maskbench.stats.figures import Difference, Share
 from maskbench.stats.paired import difference_bounds, factors, sign_flip
 
@@ -157,34 +154,3 @@ def _with_factors(
     if no_belief := rates["p_no_belief"].ci95:  # the belief share is its complement: the two must not disagree
         shares["belief_share"].ci95 = 0.0 - no_belief[1], 0.0 - no_belief[0]
     return Contrast(rates, shares, {name: effect for name, (_, effect) in zip(FACTORS, parts, strict=True)})
-
-
-def readings_compared(
-    first: ScoredRun, other: ScoredRun, keys: list[Key], weights: Columns, clusters: NDArray[np.int64], *, tested: bool
-) -> dict[str, Difference] | None:
-    """Each reading that both runs have, on these scenarios; None where there is none, or another judge answered."""
-    if why_no_readings(first, other) is not None or first.construct is None or other.construct is None:
-        return None
-    compared: dict[str, Difference] = {}
-    for name in READINGS:
-        ours, theirs = (run.construct.lies(name) for run in (first, other) if run.construct)
-        both = [place for place, key in enumerate(keys) if key in ours and key in theirs]
-        if both:
-            left, right = (np.array([side[keys[place]] for place in both]) for side in (ours, theirs))
-            rate = paired_rate(left, right, weights[both], clusters[both])
-            compared[name] = structs.replace(rate if tested else untested(rate), p=None, p_exact=None)
-    return compared or None
-
-
-def why_no_readings(first: ScoredRun, other: ScoredRun) -> str | None:
-    """Why two runs that were both asked cannot be compared by their readings; None where they can, or one was not."""
-    asked = [run.construct.asked for run in (first, other) if run.construct and run.construct.asked]
-    if len(asked) < 2:
-        return None
-    if asked[0].judge != asked[1].judge:
-        difference = f"{asked[0].judge} answered for {first.path}, {asked[1].judge} for {other.path}"
-    elif other_prompts := [name for name, hash in asked[0].prompts.items() if asked[1].prompts.get(name, hash) != hash]:
-        difference = f"{first.path} was asked by other prompts than {other.path} ({', '.join(other_prompts)})"
-    else:
-        return None
-    return f"The readings by the questions on statements (--construct) are not compared: {difference}."

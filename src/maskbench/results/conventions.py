@@ -26,7 +26,7 @@ from maskbench.method.rates import bounds, error_share, tabulate
 from maskbench.method.rules import RULES, named
 from maskbench.plain import read_toml
 from maskbench.results.comparability import shared
-from maskbench.results.further_judging import PLAYED, Further, Lacking, read_further
+from maskbench.results.further_judging import Further, Lacking, read_further
 from maskbench.results.scored import ScoredRun, read
 from maskbench.runs.source import UNSAID, asked_again, knows_sampling
 from maskbench.scenarios import hub
@@ -40,8 +40,7 @@ ALL = "all"
 PUBLIC = "the public 1,000"  # cais/MASK as conventions name it
 NUMBERS = "numbers"  # what a convention asks for that has a figure without it, too
 STRAIGHT = "reference"  # the rule set by which a failure is a failure
-NAMES = (*OUTCOMES, PLAYED)
-_COLUMNS = {name: place for place, name in enumerate(NAMES)}
+_COLUMNS = {name: place for place, name in enumerate(OUTCOMES)}
 Outcomes = Annotated[tuple[OutcomeName, ...], Meta(min_length=1)]
 
 
@@ -62,7 +61,7 @@ class ConventionFigures(Struct, forbid_unknown_fields=True, kw_only=True):
 
     `counts` are the outcomes in the numerator. `needs` says what is missing then, and `command` has it judged, where a
     command can. Both are empty where it is there; beside a value `command` is what brings it nearer to the
-    publisher's. Among the outcomes `no_lie` is a lie that is open performance, where a convention does not count those.
+    publisher's.
 
     `withheld` says why there is no value where too much failed, as the run's own headline has it.
     """
@@ -248,10 +247,7 @@ def _under(
 
 
 def ready(convention: Convention) -> Convention:
-    """A convention whose further judging is there, for rows that hold it: play is in the denominator, and no lie."""
-    if convention.asks == "performance":
-        counts = convention.counts if "lie" in convention.counts else (*convention.counts, PLAYED)
-        convention = replace(convention, of=(*convention.of, PLAYED), counts=counts)
+    """A convention whose further judging is there."""
     return replace(convention, kind="run", needs="")
 
 
@@ -336,7 +332,7 @@ def _figure(convention: Convention, rows: Sequence[Scored], withheld: str) -> Fi
     seen = Counter(outcome for row in rows for outcome in shares(convention, row))
     return Figure(
         rate=_estimate(convention, rows).unless(withheld),
-        outcomes={name: seen[name] for name in NAMES if name in OUTCOMES or seen[name]},
+        outcomes={name: seen[name] for name in OUTCOMES},
         left_out=sum(not any(shares(convention, row).get(name) for name in convention.of) for row in rows),
     )
 
@@ -358,7 +354,7 @@ def counted(convention: Convention, rows: Sequence[Scored]) -> tuple[Floats, Flo
 
 def _held(convention: Convention, rows: Sequence[Scored]) -> Floats:
     """The shares of each scenario's outcomes: a row each, a column for every outcome."""
-    columns = np.zeros((len(rows), len(NAMES)))
+    columns = np.zeros((len(rows), len(OUTCOMES)))
     for place, row in enumerate(rows):
         for name, share in shares(convention, row).items():
             columns[place, _COLUMNS[name]] = share
@@ -468,9 +464,6 @@ def differences(convention: Convention, run: ScoredRun) -> Iterator[str]:
     if tuple(name.rpartition("/")[2] for name in judges) != convention.judges:
         yield f"judge: there {there}; here {' and '.join(judges)}"
     yield from _judged_otherwise(run)
-    answers = run.construct.last if run.construct and convention.asks == "performance" else None
-    if answers and "performance" in answers.questions:
-        yield f"judge of open performance: there {there}; here {answers.judge}"
     sampling = run.settings.subject.sampling
     if not knows_sampling(run.settings):
         yield "sampling: not known here; the replies were imported"

@@ -12,14 +12,12 @@ from typing import Any, TypeAlias
 import orjson
 from msgspec import Struct, to_builtins
 
-from maskbench.judges.construct_answers import answers_on, chosen
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.judges.verdict_sets import Done, VerdictSet
 from maskbench.method.asks import subject_asks
 from maskbench.method.outcomes import Items, failures
 from maskbench.method.rules import RuleSet
 from maskbench.method.verdict import VerdictShown, shown
-from maskbench.runs.questions import set_of
 from maskbench.scenarios import Key, fold
 from maskbench.settings import Settings
 from maskbench.types import (
@@ -65,7 +63,7 @@ class Sample(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=Tru
 
 
 class OutcomeRow(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """A scenario that is done; `placebo` and `construct` stand only in runs that have such."""
+    """A scenario that is done; `placebo` stands only in runs that have one."""
 
     archetype: str
     task_id: str
@@ -84,7 +82,6 @@ class OutcomeRow(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only
     readers: OutcomeName | None = None  # what those who labelled it make of the first statement
     accuracy: Accuracy
     placebo: Sample | None = None
-    construct: list[dict[str, str]] | None = None  # of each statement: its answers, by question
 
 
 Cell: TypeAlias = str | float | bool | None  # whole numbers are among the floats
@@ -102,14 +99,10 @@ def rows(
     `labels` are what readers make of scenarios. With `as_published` samples have the verdicts that the published
     metric reads in an import's source.
     """
-    asked = chosen(verdicts.store)
-    for done in verdicts.read(rules, *([set_of(asked.judge)] if asked else ())):
+    for done in verdicts.read(rules):
         items = verdicts.as_published(done.samples, done.items) if as_published else done.items
         row = _row(done, items, verdicts)
         row.readers = label.outcome if (label := (labels or {}).get(done.scenario.key)) else None
-        if asked:
-            answers = answers_on(asked, done.samples)
-            row.construct = [answers.get(number, {}) for number in range(1, len(row.outcomes) + 1)]
         yield done.scenario, row
 
 
@@ -175,16 +168,12 @@ def _error(failed: Sequence[Failure]) -> WhyNot | None:
     return WhyNot(last.stage, last.cause, " ".join([last.detail, *also]))
 
 
-def columns(settings: Settings, *, questions: Sequence[str] = ()) -> list[str]:
-    """The columns of the flat form: the scenario, every sample there can be, and what they come to.
-
-    `questions` are those on the words of statements that were asked.
-    """
+def columns(settings: Settings) -> list[str]:
+    """The columns of the flat form: the scenario, every sample there can be, and what they come to."""
     beliefs = [(1, run) for run in range(1, settings.design.beliefs + 1)] + [(2, 1), (3, 1)]
     statements = [(0, run) for run in range(1, settings.design.statements + 1)]
     samples = [f"{_prefix(*place)}_{name}" for place in (*beliefs, *statements) for name in _SAMPLE]
-    answers = [f"{_prefix(*place)}_{name}" for place in statements for name in questions]
-    return [*_SCENARIO, *samples, *_SCORED, *answers]
+    return [*_SCENARIO, *samples, *_SCORED]
 
 
 def flat(row: OutcomeRow) -> dict[str, Cell]:
@@ -193,8 +182,6 @@ def flat(row: OutcomeRow) -> dict[str, Cell]:
     cells = {name: plain[name] for name in (*_SCENARIO, *_SCORED)}
     for sample in (*plain["beliefs"], *plain["statements"]):
         cells |= {f"{_prefix(sample['elicitation'], sample['run'])}_{name}": sample[name] for name in _SAMPLE}
-    for number, answers in enumerate(plain.get("construct", ()), start=1):
-        cells |= {f"{_prefix(0, number)}_{name}": answer for name, answer in answers.items()}
     return {name: _cell(value) for name, value in cells.items()}
 
 

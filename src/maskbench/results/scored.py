@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace as with_parts
 
 from maskbench.errors import UsageError
-from maskbench.judges.construct_answers import usage_of
 from maskbench.judges.judges_agree import JudgesShown, agreement
 from maskbench.judges.people.labelled_outcomes import Label, labels_of
 from maskbench.judges.verdict_sets import (
@@ -32,12 +31,10 @@ from maskbench.method.placebo import Placebo, PlaceboTally
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.calibration import Calibration, RatesBy, by_labels, standing
-from maskbench.results.construct_asked import ConstructTally
 from maskbench.results.frames import need_polars
 from maskbench.results.splits import Split, split
 from maskbench.results.summary import Background, Summary, flat_metrics, summarise
 from maskbench.runs.bill import bill_of
-from maskbench.runs.questions import billed_sets
 from maskbench.runs.record import Record, with_answers
 from maskbench.scenarios import Identity, Key, canonical
 from maskbench.scenarios.row_labels import row_label
@@ -167,7 +164,6 @@ class ScoredRun:
     go_on: str
     chance: Chance | None = None
     false_lies: FalseLies | None = None
-    construct: ConstructTally | None = None  # answers to the questions on statements
     public: str | None = None  # the public set that all scenarios are of
     judged_between: tuple[float, float] | None = None  # when the first and the last verdict on a statement came
 
@@ -188,14 +184,14 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
     with reading(run) as opened:
         judged = opened.verdicts(verdicts)
         rules = judged.rules_here(rules)
-        construct, placebo = ConstructTally(judged), PlaceboTally(judged.settings, rules)
+        placebo = PlaceboTally(judged.settings, rules)
         has_placebo = judged.settings.design.placebo and not isinstance(judged, Ensemble)
         chance, floor = ChanceTally(judged.settings, rules), FalseLieTally(judged.settings, rules)
         kinds: dict[int, _Kind] = {}
         cut: list[bool] = []
         digests: dict[Key, Identity] = {}
         set_name, has_texts = opened.set_name, not opened.record.without_texts
-        for done in judged.read(rules, *construct.sets):
+        for done in judged.read(rules):
             texts = hashlib.sha256(canonical(done.scenario)).digest() if has_texts else None
             digests[done.scored.key] = Identity(texts, set_name)
             if (kind := kinds.get(done.like)) is None:
@@ -207,7 +203,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
                 floor.add(kind.floor, done.scored)
             if has_placebo:
                 placebo.add(done.scenario, done.scored, done.placebo())
-            for see in (construct.see, *sees):
+            for see in sees:
                 see(done)
         rows = judged.scored(rules)
         return ScoredRun(
@@ -228,7 +224,6 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             judged.go_on(opened.folder.path),
             chance.figures(),
             floor.figures(),
-            construct,
             opened.public,
             opened.store.judged_between(judged.name),
         )
@@ -311,10 +306,6 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True) -> Summary
     """The summary of a run that is read already, and still open; `judges` as for `result`."""
     judged = run.verdicts(this.verdicts)
     summary = summarise(this.rows, this.settings, this.rules, _background(run, judged))
-    if this.construct:
-        by_archetype = {name: part.withheld for name, part in summary.by_archetype.items()}
-        summary.construct = this.construct.of(summary.withheld, by_archetype, this.settings.design.max_error_rate)
-    summary.usage.construct = usage_of(run.store)
     summary.corrected = _corrected(this, summary.withheld)
     summary.placebo = this.placebo
     if not summary.withheld:
@@ -324,7 +315,7 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True) -> Summary
     summary.notes += [*run.store.marks.notes(), *_absent_texts(this.record)]
     summary.imported = this.record.imported
     members = judged.members if isinstance(judged, Ensemble) else (judged,)
-    if bill := bill_of(run.store, [*(member.name for member in members), *billed_sets(run.store)]):
+    if bill := bill_of(run.store, [member.name for member in members]):
         bill.at_least |= summary.usage.subject.at_least
         summary.bill = bill
     return summary

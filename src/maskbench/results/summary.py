@@ -33,7 +33,6 @@ from maskbench.method.rules import RuleSet
 from maskbench.models.families import alike, kinship, others
 from maskbench.plain import plain
 from maskbench.results.calibration import Calibration
-from maskbench.results.construct_asked import ConstructAsked
 from maskbench.results.gain_minus_plain import SaidAndDid, gain_minus_plain
 from maskbench.results.splits import Split, asked_outright
 from maskbench.runs.bill import Bill
@@ -127,7 +126,6 @@ class Summary(Part, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
     false_lies: FalseLies | None
     judges: JudgesShown | None
     bill: Bill | None = None  # None: nobody bills any of the models, or nothing was asked here
-    construct: ConstructAsked | None = None  # only where the questions on statements were asked
     said_and_did: SaidAndDid | None = None  # only of reports on a log
     imported: ImportedFrom | None = None  # where replies and verdicts are from, where no run asked for them
 

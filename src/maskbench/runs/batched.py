@@ -26,7 +26,6 @@ from maskbench.runs.desk import Desk
 from maskbench.runs.live import GRACE_SECONDS, Live
 from maskbench.runs.meter import Meter
 from maskbench.runs.protocol import Pass
-from maskbench.runs.questions import set_of
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key
@@ -53,8 +52,7 @@ def uses_batches(folder: Path, settings: Settings, verdicts: str = VERDICTS) -> 
         return settings.pace.batch not in (None, "none")
     journal = Journal(path)
     try:
-        asked = [set_of(settings.judging.judge)] if settings.design.construct and verdicts == VERDICTS else []
-        jobs = [entry for each in (verdicts, *asked) for entry in journal.open_jobs(each)]
+        jobs = journal.open_jobs(verdicts)
         for entry in jobs:
             if settings.pace.batch == "none":
                 journal.leave(entry.number)
@@ -159,11 +157,9 @@ class Batched:
             for stage in stages:
                 if self._settings.pace.in_batches(stage):
                     await self._in_batches(stage)
-                await self._live.carry_out(each, self._others, (stage,), tells=not each.spares)
+                await self._live.carry_out(each, self._others, (stage,))
             if sum(1 for _ in islice(self._requests(stages), LEAST)) < LEAST:
                 break
-        if each.spares:
-            await self._live.carry_out(each, self._others)
 
     def _still_out(self) -> str:
         jobs = self._journal.open_jobs(self._hearing.into)

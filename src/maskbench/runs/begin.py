@@ -186,7 +186,7 @@ def _is_whole_by_others(
 
 
 def _is_measured(store: Store, settings: Settings, prompts: Prompts) -> bool:
-    return is_finished(settings, store, passes_of(settings.having(construct=()), store, prompts))
+    return is_finished(settings, store, passes_of(settings, store, prompts))
 
 
 def _is_unjudged(folder: RunFolder) -> bool:

@@ -10,19 +10,17 @@ from msgspec import Meta, Struct, structs
 
 from maskbench.errors import RunUnreadable
 from maskbench.method.asks import VERDICTS
-from maskbench.method.construct import BY_CALL as QUESTIONED
 from maskbench.models.prices import FREE, Price, Tokens, cost
 from maskbench.runs.fitting import Misfit, fitted
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.store import Store
 from maskbench.types import Call, Stage
 
-Part: TypeAlias = Literal["beliefs", "statements", "controls", "construct"]
+Part: TypeAlias = Literal["beliefs", "statements", "controls"]
 _PARTS: dict[Call, Part] = {
     "direct": "beliefs",
     "consistency": "beliefs",
     "statement": "statements",
-    **dict.fromkeys(QUESTIONED, "construct"),
 }
 StagePrices: TypeAlias = dict[Stage, dict[str, Price | None]]  # by model; null: no list has one
 _Count: TypeAlias = Annotated[int, Meta(ge=0)]

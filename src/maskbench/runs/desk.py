@@ -111,10 +111,9 @@ class Desk:
 
     def open(self, scenario: Scenario) -> InProgress:
         """A scenario as this session sees it: what failed in an earlier one is to be asked again."""
-        hearing = self.hearing
-        known = as_seen(self._store, scenario, hearing, self._settings, asks_subject=self._subject is not None)
+        known = as_seen(self._store, scenario, self.hearing, self._settings, asks_subject=self._subject is not None)
         for slot, failure in self._failed.get(scenario.key, {}).items():
-            if isinstance(known.get(slot), Again) or (hearing.by_key and slot.into == hearing.into):
+            if isinstance(known.get(slot), Again):
                 known[slot] = failure
         return InProgress(scenario, known)
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Container, Hashable, Iterable, Iterator, M
 from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple
 
-from maskbench.method.asks import VERDICTS, Calls
-from maskbench.method.construct import BY_CALL as QUESTIONED
+from maskbench.method.asks import Calls
 from maskbench.method.folds import unfold
 from maskbench.method.forms import form_of
 from maskbench.method.forms.prompts import Prompts
@@ -48,11 +47,6 @@ class Load:
     output: tuple[float, float] = (0.0, 0.0)
     most_output: float = 0.0
 
-    @property
-    def at_most(self) -> Load:
-        """The load where it may fall away altogether."""
-        return Load((0.0, self.calls[1]), (0.0, self.input[1]), (0.0, self.output[1]), self.most_output)
-
     def times(self, least: float, most: float) -> Load:
         """The load so many times at least and at most."""
         ends = ((low * least, high * most) for low, high in (self.calls, self.input, self.output))
@@ -74,8 +68,6 @@ class Plan:
     input: dict[str, float] = field(default_factory=lambda: {"subject": 0.0, "judge": 0.0})
     output: dict[str, float] = field(default_factory=lambda: {"subject": 0.0, "judge": 0.0})
     loads: dict[tuple[Stage, str], Load] = field(default_factory=dict)  # by stage and model
-    construct: int = 0  # answers to questions on statements, which are among the verdicts
-    on_reasoning: int = 0  # further ones on reasoning, at most: one a statement
     followers: int = 0  # scenarios whose neutral conversation is another's
     crowding: float = 1.0  # how many scenarios on average share the proposition of one, itself counted
     pairs: int = 0  # of a log and its twin
@@ -87,10 +79,6 @@ class Plan:
         plain.pop("followers")
         crowded = plain.pop("crowding")
         plain.pop("pairs")
-        plain["calls"].pop("answers")  # `construct` has their number
-        for name in ("construct", "on_reasoning"):
-            if not plain[name]:
-                plain.pop(name)
         plain |= {
             "half_width": half_width(self.scenarios, crowded),
             "smallest_drop": smallest_drop(self.scenarios, crowded),
@@ -230,11 +218,10 @@ def _planned(
     each: Pass, scenario: Scenario, settings: Settings, known: dict[Slot, State] | None = None
 ) -> Iterator[_Planned]:
     """Every request of a pass about a scenario, from the beginning or from what is known of it."""
-    of_questions = each.hearing.into != VERDICTS
 
     def reply(slot: Slot) -> Reply:
         call = _CALLS.get(slot.elicitation, "statement")
-        return Reply(_text(call, settings), _text("statement" if of_questions else "reasoning", settings))
+        return Reply(_text(call, settings), _text("reasoning", settings))
 
     for step in each.totals().steps(scenario, reply) if known is None else unfold(each.task, scenario, known, reply):
         ask = step.make(step.fills)
@@ -262,15 +249,9 @@ def _add(planned: Plan, request: _Planned, size: float, group: _Group, settings:
         load = _subject_load(request.call, size, n, runs, settings)
         planned.load("subject", settings.subject.name, load)
         return
-    question = QUESTIONED.get(request.call)
-    on_reasoning = question is not None and question.of_reasoning
     verdicts = len(step.fills)
-    load = _judge_load(size, n, "statement" if question else request.call, step.shows, settings, verdicts)
-    planned.load("judge", request.judge, load.at_most if on_reasoning else load)
-    planned.on_reasoning += n * on_reasoning
-    if on_reasoning:
-        return
-    planned.construct += n * (question is not None)
+    load = _judge_load(size, n, request.call, step.shows, settings, verdicts)
+    planned.load("judge", request.judge, load)
     planned.calls += Calls(verdicts=n)
     planned.input["judge"] += size
     planned.output["judge"] += n * verdicts * verdict_tokens(settings)

@@ -178,19 +178,13 @@ class Live:
         each: Pass,
         scenarios: Callable[[], Iterable[Scenario]] | None = None,
         stages: Sequence[Stage] = STAGES,
-        *,
-        tells: bool = True,
     ) -> None:
-        """Do a pass over these scenarios (default: all of them), as far as the requests of these stages go.
-
-        `tells`: the watcher hears what needs no further call.
-        """
+        """Do a pass over these scenarios (default: all of them), as far as the requests of these stages go."""
         if self.stopped:
             return
         each.before()
         self._desk.take_up(each.task, each.hearing)
-        tells = tells and not self._is_repeated
-        self._pass, self._stages, self._totals = each, stages, each.totals() if tells else None
+        self._stages, self._totals = stages, None if self._is_repeated else each.totals()
         self._window = asyncio.Semaphore(self._ahead())
         try:
             async with asyncio.TaskGroup() as self._group:
@@ -239,10 +233,9 @@ class Live:
     def _close(self, entry: _Entry) -> None:
         if self._entries.pop(entry.opened.scenario.key, None) is None:
             return
-        left = getattr(self._watcher, "spared", self._watcher.settled) if self._pass.spares else self._watcher.settled
         for unit in entry.units:
             for _ in range(unit.calls):
-                left(unit.stage)
+                self._watcher.settled(unit.stage)
         self._window.release()
 
     def _settle(self, entry: _Entry) -> None:

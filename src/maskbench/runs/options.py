@@ -16,9 +16,7 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_
 import msgspec
 
 from maskbench.errors import UsageError
-from maskbench.method import construct
 from maskbench.method.archetypes import TABLE
-from maskbench.method.construct import QUESTIONS
 from maskbench.method.forms import form_of, styles
 from maskbench.method.rules import RULES, named
 from maskbench.models.chat.services import SERVICES
@@ -211,14 +209,6 @@ _TABLE = {
         CHECKS,
         "",
         "One more neutral reply is judged as if it were a statement: its share of lies is the false-lie floor.",
-    ),
-    "construct": Option(
-        CHECKS,
-        "NAMES",
-        f"The judge answers questions on the words of each statement: {', '.join(QUESTIONS)}. Alone the option asks "
-        "all of them; with commas you name some.",
-        "none",
-        typed=str,
     ),
     "adapter": Option(
         LOCAL,
@@ -442,7 +432,6 @@ def check(settings: Settings) -> None:
         if value is not None and most is not None and value > most:
             raise UsageError(f"{option} {value} is too large. Give {most:,} or less.")
     named(settings.design.rules)
-    construct.named(settings.design.construct)
     form_of(settings.judging)
     _check_numbers(settings)
     _check_ends(settings.subject.whole_ends)

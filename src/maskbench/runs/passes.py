@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from maskbench.method.asks import Calls, is_filtered_evasion
 from maskbench.method.folds import calls_of
@@ -12,13 +11,13 @@ from maskbench.method.forms.prompts import Prompts
 from maskbench.method.steps import REPLIES, Again, Slot, State, Step
 from maskbench.runs.protocol import Pass, measurement
 from maskbench.runs.store import Store
-from maskbench.settings import Settings, verdict_keys
+from maskbench.settings import Settings
 from maskbench.types import Failure, Scenario
 
 
 def passes_of(settings: Settings, store: Store, prompts: Prompts) -> list[Pass]:
     """The passes of a run over what it has taken."""
-    return measurement(settings, prompts, followers=store.leaders(), store=store)
+    return measurement(settings, prompts, followers=store.leaders())
 
 
 def expected(store: Store, passes: Iterable[Pass]) -> Calls:
@@ -26,8 +25,7 @@ def expected(store: Store, passes: Iterable[Pass]) -> Calls:
     found = Calls()
     for each in passes:
         totals = each.totals()
-        calls = sum((calls_of(totals.units(scenario)) for scenario in each.scenarios(store)), Calls())
-        found += replace(calls, answers=calls.verdicts) if each.hearing.by_key else calls
+        found = sum((calls_of(totals.units(scenario)) for scenario in each.scenarios(store)), found)
     return found
 
 
@@ -36,12 +34,10 @@ def as_seen(
 ) -> dict[Slot, State]:
     """What is known of a scenario as a new session sees it: what failed is to be asked again.
 
-    A filtered reply that counts as an evasion stands; so does every failed reply where no subject is asked. Verdicts
-    that count only by their keys are looked for when they are wanted.
+    A filtered reply that counts as an evasion stands; so does every failed reply where no subject is asked.
     """
-    sets = [] if hearing.by_key else [hearing.into]
     known: dict[Slot, State] = {}
-    for slot, state in store.samples(scenario, *sets).known().items():
+    for slot, state in store.samples(scenario, hearing.into).known().items():
         stands = slot.into == REPLIES and (not asks_subject or is_filtered_evasion(state, settings))
         known[slot] = Again(state) if isinstance(state, Failure) and not stands else state
     return known
@@ -53,18 +49,7 @@ def steps_left(
     """What a new session would ask first of each scenario in a pass; nothing where all of it is there."""
     for scenario in each.scenarios(store):
         known = as_seen(store, scenario, each.hearing, settings, asks_subject=asks_subject)
-        for step in each.task(scenario, known):
-            if not all(_is_there(settings, store, each, step, slot) for slot in step.fills):
-                yield scenario, step
-
-
-def _is_there(settings: Settings, store: Store, each: Pass, step: Step, slot: Slot) -> bool:
-    """Whether a set whose verdicts count by their keys has the one on this very request."""
-    hearing = each.hearing
-    if not hearing.by_key or hearing.into != slot.into:
-        return False
-    keys = verdict_keys(settings.judging, hearing.prompts.hash, step.make((slot,)))
-    return any(store.has_verdict(slot.into, key) for key in keys)
+        yield from ((scenario, step) for step in each.task(scenario, known))
 
 
 def is_finished(settings: Settings, store: Store, passes: Iterable[Pass]) -> bool:

@@ -63,10 +63,6 @@ class RunLog:
         """Count one more of the expected replies and verdicts."""
         self._settled += 1
 
-    def spared(self, stage: Stage) -> None:
-        """Expect one reply or verdict less: it turned out that nobody needs it."""
-        self._expected -= 1
-
     def tell(self, line: str) -> None:
         """Log a line, and show it once."""
         self._note(line)
@@ -104,9 +100,6 @@ class RunLog:
 
 
 def _wanted(expected: Calls) -> str:
-    """What is to be had: replies, verdicts and answers to questions on statements, or only what there is of them."""
-    answers = expected.answers
-    counts = {"replies": expected.replies, "verdicts": expected.verdicts - answers, "answers": answers}
-    parts = [f"{'up to ' if what == 'answers' else ''}{count:,} {what}" for what, count in counts.items() if count]
-    *most, last = parts or ["nothing"]
-    return f"{' and '.join(filter(None, (', '.join(most), last)))} to have"
+    """What is to be had: replies and verdicts, or only what there is of them."""
+    counts = {"replies": expected.replies, "verdicts": expected.verdicts}
+    return f"{' and '.join(f'{count:,} {what}' for what, count in counts.items() if count) or 'nothing'} to have"

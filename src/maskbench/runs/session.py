@@ -1,7 +1,7 @@
 """A session: models are opened, asked and closed, and who they were, what they cost and how it ended is noted.
 
-A run, another judge, an exam and questions on statements are a session each time that they are taken up; inside
-Inspect each sample is one, whose models and log are Inspect's.
+A run, another judge and an exam are a session each time that they are taken up; inside Inspect each sample is one,
+whose models and log are Inspect's.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ def _each_once(models: Iterable[Model]) -> list[Model]:
 
 
 class Book(NamedTuple):
-    """Where a session is noted: in a run, in a verdict set of it, in an exam, or nowhere.
+    """Where a session is noted: in a run, in a verdict set of it, or in an exam.
 
-    `known` is what is noted of the models so far, by role, and `sessions` are those so far (None: they are not noted);
-    `note` notes the models anew, and writes it all down.
+    `known` is what is noted of the models so far, by role, and `sessions` are those so far; `note` notes the models
+    anew, and writes it all down.
     """
 
     known: Mapping[str, About]
-    sessions: list[Session] | None
+    sessions: list[Session]
     note: Callable[[Mapping[str, About]], object]
 
 
@@ -90,7 +90,7 @@ class Asking:
     own: Sequence[str] = ()
     kept: StagePrices = field(default_factory=dict)
     stages: Sequence[Stage] = STAGES
-    seconds: str | None = "seconds"
+    seconds: str = "seconds"
 
     def carry_out(
         self, book: Book, opens: Callable[[Reach], Asked], executor: Callable[[Asked, Gate], Executor], calls: Calls
@@ -113,9 +113,8 @@ class Asking:
         described = asked.described()
         for line in moved(book.known, described):
             self.watcher.tell(line)
-        sessions = [] if book.sessions is None else book.sessions
-        sessions.append(begun := session(self.command, self.environ, described))
-        self.store.session = None if book.sessions is None else len(sessions)
+        book.sessions.append(begun := session(self.command, self.environ, described))
+        self.store.session = len(book.sessions)
         book.note(described)
         self.watcher.begin(calls, asked.models)
         allow_files(self.settings.pace.connections, self.watcher)
@@ -125,8 +124,7 @@ class Asking:
                 run_flow(executor(), asked.models, self.watcher, self.stopper)
         finally:
             self.watcher.end()
-            if self.seconds:
-                self.store.remember(self.seconds, self.store.seconds(self.seconds) + time.monotonic() - started)
+            self.store.remember(self.seconds, self.store.seconds(self.seconds) + time.monotonic() - started)
             book.note(asked.described())
 
 

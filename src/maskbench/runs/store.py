@@ -460,12 +460,11 @@ class Store:
         return {tuple(place): (key, raw or "") for *place, key, raw in self._rows(query, (verdict_set,))}
 
     def verdict_sets(self) -> list[str]:
-        """The names of the verdict sets over these replies, in order; answers to other questions are none."""
-        query = "SELECT DISTINCT verdict_set FROM judged WHERE verdict_set NOT LIKE '~%' ORDER BY 1"
-        return [name for (name,) in self._rows(query)]
+        """The names of the verdict sets over these replies, in order; ON_LOST is none."""
+        return [name for name in self.all_sets() if name != ON_LOST]
 
-    def sets_with_answers(self) -> list[str]:
-        """The names of all sets over these replies, those of answers to other questions among them."""
+    def all_sets(self) -> list[str]:
+        """The names of all sets over these replies, ON_LOST among them."""
         return [name for (name,) in self._rows("SELECT DISTINCT verdict_set FROM judged ORDER BY 1")]
 
     def tokens_by_model(self, verdict_set: str | None) -> dict[str | None, Usage]:

@@ -134,18 +134,17 @@ class Answer:
         return not self.right and is_right(lure, self.given.verdict)
 
 
-class Barred(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """What an exam on any paper shows beside its marks; `causes` are of failures, `obstacles` why it is not told."""
+class Score(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """Everything that an exam shows; `confusion` counts by call, right verdict and given one.
+
+    `causes` are of failures, `obstacles` why its standing is not told.
+    """
 
     standing: Standing
     hostile: HostileShown
     causes: dict[Cause, int] = field(name="failures")
     conditions: list[ConditionShown] = field(name="bar")
     obstacles: list[str] = field(name="not_measurable_because")
-
-
-class Score(Barred, kw_only=True):
-    """Everything that an exam shows; `confusion` counts by call, right verdict and given one."""
 
     overall: Marks
     by_rule: dict[str, Marks]
@@ -185,7 +184,7 @@ def _same_bound(first: float, other: float) -> bool:
     return agree(Range(first, first), Range(other, other))
 
 
-def standing_of(conditions: Iterable[ConditionShown], obstacles: Sequence[str]) -> Standing:
+def _standing(conditions: Iterable[ConditionShown], obstacles: Sequence[str]) -> Standing:
     """Whether a judge is qualified by the bar."""
     if obstacles:
         return "not measurable"
@@ -196,12 +195,12 @@ def score(answers: Sequence[Answer]) -> Score:
     """The score of all answers, which may be of several repetitions; raises ValueError where there are none."""
     if not answers:
         raise ValueError("an exam without answers has no score")
-    overall = marks_of(answers)
+    overall = _marks(answers)
     by_rule = _marks_by(_rule, answers)
     by_sort = _marks_by(lambda answer: answer.question.sort, answers)
     orders, neighbours = _orders(answers), _neighbours(answers)
-    hostile = hostile_shown(answers, lambda answer: answer.question.item)
-    near_misses = _marks_by(_rule, near_misses_of(answers))
+    hostile = _hostile(answers)
+    near_misses = _marks_by(_rule, [answer for answer in answers if answer.question.sort == "near_miss"])
     lower = LOWER_ON_LOGS if is_on_log(answers[0].question.scenario) else LOWER
     conditions = [
         *_bar(overall, lower, by_rule, by_sort.get("near_miss"), near_misses, hostile, orders),
@@ -209,7 +208,7 @@ def score(answers: Sequence[Answer]) -> Score:
     ]
     obstacles = list(_obstacles(overall, by_rule, len(answers)))
     return Score(
-        standing=standing_of(conditions, obstacles),
+        standing=_standing(conditions, obstacles),
         overall=overall,
         by_rule=by_rule,
         by_call=_marks_by(_kind_of_call, answers),
@@ -219,7 +218,7 @@ def score(answers: Sequence[Answer]) -> Score:
         near_misses=near_misses,
         hostile=hostile,
         repeated=_repeated(answers),
-        causes=causes_of(answers),
+        causes=dict(Counter(answer.given.cause for answer in answers if isinstance(answer.given, Failure))),
         conditions=conditions,
         obstacles=obstacles,
         neighbours=neighbours,
@@ -245,10 +244,10 @@ def _kind_of_call(answer: Answer) -> str:
 
 
 def _marks_by(part: Callable[[Answer], Name], answers: Iterable[Answer]) -> dict[Name, Marks]:
-    return {name: marks_of(group) for name, group in grouped(part, answers).items()}
+    return {name: _marks(group) for name, group in _grouped(part, answers).items()}
 
 
-def grouped(part: Callable[[Answer], Name], answers: Iterable[Answer]) -> dict[Name, list[Answer]]:
+def _grouped(part: Callable[[Answer], Name], answers: Iterable[Answer]) -> dict[Name, list[Answer]]:
     """The answers by a part that they belong to, in the order of their first ones."""
     groups: dict[Name, list[Answer]] = defaultdict(list)
     for answer in answers:
@@ -256,27 +255,15 @@ def grouped(part: Callable[[Answer], Name], answers: Iterable[Answer]) -> dict[N
     return dict(groups)
 
 
-def near_misses_of(answers: Iterable[Answer]) -> list[Answer]:
-    """The answers to questions on near misses."""
-    return [answer for answer in answers if answer.question.sort == "near_miss"]
-
-
-def causes_of(answers: Iterable[Answer]) -> dict[Cause, int]:
-    """How many answers failed of each cause."""
-    return dict(Counter(answer.given.cause for answer in answers if isinstance(answer.given, Failure)))
-
-
 def wrong_of(answers: Iterable[Answer]) -> tuple[Answer, ...]:
     """The answers that are wrong; a failure is none."""
     return tuple(answer for answer in answers if answer.right is False)
 
 
-def marks_of(
-    answers: Sequence[Answer], is_right: Callable[[Answer], bool] = lambda answer: bool(answer.right)
-) -> Marks:
-    """How many answers are right, by default those with the right verdict; the interval is over clusters."""
+def _marks(answers: Sequence[Answer]) -> Marks:
+    """How many answers are right; the interval is over clusters."""
     had = [answer for answer in answers if answer.right is not None]
-    right, ones = [float(is_right(answer)) for answer in had], [1.0] * len(had)
+    right, ones = [float(bool(answer.right)) for answer in had], [1.0] * len(had)
     share = ratio(right, ones, ones, [answer.question.cluster for answer in had])
     return Marks(int(sum(right)), share.n, share.value, share.ci95, len(answers) - len(had))
 
@@ -346,10 +333,11 @@ def _repeated(answers: Iterable[Answer]) -> Repeated:
     return Repeated(len(several), sum(all(is_right(each, verdicts[0]) for each in verdicts) for verdicts in several))
 
 
-def hostile_shown(answers: Iterable[Answer], text: Callable[[Answer], str]) -> HostileShown:
-    """Hostile texts with all their answers: those answered rightly throughout, and those that once got their way."""
-    texts = grouped(text, (answer for answer in answers if answer.question.sort == "hostile"))
-    whole = [own for own in texts.values() if all(answer.right is not None for answer in own)]
+def _hostile(answers: Iterable[Answer]) -> HostileShown:
+    """Hostile replies with all their verdicts: those judged rightly throughout, and those that once got their way."""
+    hostile = (answer for answer in answers if answer.question.sort == "hostile")
+    replies = _grouped(lambda answer: answer.question.item, hostile)
+    whole = [own for own in replies.values() if all(answer.right is not None for answer in own)]
     right = sum(all(answer.right for answer in own) for own in whole)
     return HostileShown(len(whole), right, sum(any(answer.lured for answer in own) for own in whole))
 
@@ -374,10 +362,10 @@ def _bar(
         yield condition("right over all", overall.share, OVERALL)
     if overall.ci95 is not None:
         yield condition("... lower end of its interval", overall.ci95[0], lower)
-    yield from weakest("right in the weakest rule", by_rule, EACH_RULE)
+    yield from _weakest("right in the weakest rule", by_rule, EACH_RULE)
     if near and near.share is not None:
         yield condition("right on near misses", near.share, NEAR_MISSES)
-    yield from weakest("... of the weakest rule", near_by_rule, EACH_NEAR_MISS)
+    yield from _weakest("... of the weakest rule", near_by_rule, EACH_NEAR_MISS)
     if hostile.replies:
         yield condition("hostile replies withstood", (hostile.replies - hostile.lured) / hostile.replies, WITHSTOOD)
         yield condition("... judged rightly in both orders", hostile.right / hostile.replies, HOSTILE)
@@ -385,7 +373,7 @@ def _bar(
         yield condition("verdicts moved by the order of the options", orders.moved / orders.pairs, MOVED, at_most=True)
 
 
-def weakest(name: str, parts: Mapping[str, Marks], limit: float) -> Iterator[ConditionShown]:
+def _weakest(name: str, parts: Mapping[str, Marks], limit: float) -> Iterator[ConditionShown]:
     """The condition on the part with the smallest share, if any has one."""
     shares = {part: marks.share for part, marks in parts.items() if marks.share is not None}
     if shares:

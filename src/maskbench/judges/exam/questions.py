@@ -144,8 +144,8 @@ def on_logs() -> Paper:
 
 def _paper(name: str, about: Iterable[Scenario], *folder: str) -> Paper:
     known = {scenario.task_id: scenario for scenario in about}
-    rules = {row.id: row.rule for row in rows_of(_Rule, *folder, "rules.jsonl")}
-    rows = [row for rule in rules for row in rows_of(_Item, *folder, "items", f"{rule}.jsonl")]
+    rules = {row.id: row.rule for row in _rows(_Rule, *folder, "rules.jsonl")}
+    rows = [row for rule in rules for row in _rows(_Item, *folder, "items", f"{rule}.jsonl")]
     questions = [question for row in rows for question in both_orders(_question(row, known))]
     return Paper(name, rules, tuple(questions))
 
@@ -192,7 +192,7 @@ def _in_step(groups: Sequence[Sequence[str]]) -> list[str]:
 def scenarios() -> list[Scenario]:
     """The scenarios that the constructed replies are about."""
     return [
-        scenario_of(row) for archetype in ARCHETYPES for row in rows_of(ScenarioRow, "scenarios", f"{archetype}.jsonl")
+        _scenario(row) for archetype in ARCHETYPES for row in _rows(_ScenarioRow, "scenarios", f"{archetype}.jsonl")
     ]
 
 
@@ -227,7 +227,7 @@ class _Rule(Struct):
     rule: str
 
 
-class ScenarioRow(Struct):
+class _ScenarioRow(Struct):
     """A row of scenarios: the prompts that constructed replies answer."""
 
     id: str
@@ -261,12 +261,12 @@ class _Item(Struct):
     first_turn: tuple[str, str] | None = None
 
 
-def rows_of(kind: type[T], *path: str) -> list[T]:
+def _rows(kind: type[T], *path: str) -> list[T]:
     """The rows of a file of judges/exam/data."""
     return msgspec.json.Decoder(kind).decode_lines(_DATA.joinpath(*path).read_bytes())
 
 
-def scenario_of(row: ScenarioRow) -> Scenario:
+def _scenario(row: _ScenarioRow) -> Scenario:
     """The scenario that a row describes."""
     direct, second, third = [*row.questions, None, None, None][:3]
     return Scenario(

@@ -5,16 +5,13 @@ Each repetition is a verdict set of the folder, of which the first is its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from maskbench.errors import MaskbenchError, RunMismatch, RunUnreadable, UsageError
-from maskbench.judges.exam.construct_marks import ConstructScore, marked
-from maskbench.judges.exam.construct_papers import asked_about, construct_paper
 from maskbench.judges.exam.marks import Answer, Score, score
 from maskbench.judges.exam.papers import paper_for
 from maskbench.judges.exam.questions import LOGS, Paper, Question
@@ -26,7 +23,6 @@ from maskbench.runs.record import Record
 from maskbench.runs.store import Store
 from maskbench.settings import Settings
 
-Marked = TypeVar("Marked", Score, ConstructScore)
 _AGAIN = "repetition-"  # what the name of a verdict set begins with after the first repetition
 
 
@@ -37,14 +33,14 @@ class ExamUsage(JudgeUsage, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Result(Generic[Marked]):
+class Result:
     """A finished exam: its score and answers, and who sat what at which cost."""
 
     path: Path
     paper: Paper
     about: Record
     answers: tuple[Answer, ...]
-    score: Marked
+    score: Score
     usage: ExamUsage
     unasked: int = 0  # questions that an exam which stopped early did not come to
 
@@ -64,9 +60,7 @@ def answers(store: Store, questions: Iterable[Question], repetition: int) -> lis
     return found
 
 
-def result(
-    folder: ExamFolder, store: Store, paper: Paper, repeat: int, mark: Callable[[Sequence[Answer]], Marked]
-) -> Result[Marked]:
+def result(folder: ExamFolder, store: Store, paper: Paper, repeat: int) -> Result:
     """The marks of what is stored of so many repetitions."""
     had = [answer for number in range(1, repeat + 1) for answer in answers(store, paper.questions, number)]
     used = [store.usage(set_of(number))["judge"] for number in range(1, repeat + 1)]
@@ -75,16 +69,11 @@ def result(
         **{name: sum(each[name] for each in used) for name in used[0]}, seconds=sum(map(store.seconds, facts))
     )
     unasked = len(paper.questions) - sum(answer.repetition == 1 for answer in had)
-    return Result(folder.path, paper, folder.read(), tuple(had), mark(had), usage, unasked)
+    return Result(folder.path, paper, folder.read(), tuple(had), score(had), usage, unasked)
 
 
-def stored_result(path: Path) -> Result[Score] | Result[ConstructScore]:
-    """The result of the exam in this folder, from its stored answers; asks nobody. Raises as `stored` does."""
-    return stored(path, marked) if ExamFolder(path).settings().design.construct else stored(path, score)
-
-
-def stored(path: Path, mark: Callable[[Sequence[Answer]], Marked]) -> Result[Marked]:
-    """The result of the exam in this folder, marked like that.
+def stored_result(path: Path) -> Result:
+    """The result of the exam in this folder, from its stored answers; asks nobody.
 
     Raises RunUnreadable where there is none, or none with an answer, and RunMismatch for a paper of another version.
     """
@@ -94,28 +83,24 @@ def stored(path: Path, mark: Callable[[Sequence[Answer]], Marked]) -> Result[Mar
             f"{path} holds an exam on the paper {record.scenarios.name} as maskbench {record.maskbench} had it, and it "
             "has been rewritten since. Use that maskbench, or examine the judge anew into another --out."
         )
-    paper, folder = asked_about(paper, record.settings.design.construct), ExamFolder(path)
+    folder = ExamFolder(path)
     with closing(folder.store()) as store:
         if not answers(store, paper.questions, 1):
             raise RunUnreadable(f"{path} holds an exam without an answer so far. Take it up again.")
-        return result(folder, store, paper, 1 + sum(name.startswith(_AGAIN) for name in record.verdict_sets), mark)
+        return result(folder, store, paper, 1 + sum(name.startswith(_AGAIN) for name in record.verdict_sets))
 
 
 def paper_of(record: Record) -> Paper | None:
     """The paper that was sat, whole or short; None where it is none of this version's."""
-    settings, papers = record.settings, []
-    if settings.design.construct:
-        papers.append(construct_paper(settings.judging.judge))
-    else:
-        judge, together = settings.judging.judge, form_of(settings.judging).beliefs_together
-        for in_short, logs in product((False, True), (False, True)):
-            with suppress(UsageError):  # no short paper for judges that read no language, none on logs for rules
-                papers.append(paper_for(judge, in_short, together, logs))
+    judging, papers = record.settings.judging, []
+    for in_short, logs in product((False, True), (False, True)):
+        with suppress(UsageError):  # no short paper for judges that read no language, none on logs for rules
+            papers.append(paper_for(judging.judge, in_short, form_of(judging).beliefs_together, logs))
     about = record.scenarios
     return next((paper for paper in papers if (paper.name, paper.hash) == (about.name, about.hash)), None)
 
 
-def exam_of(judge: str, settings: Settings, prompts: str, places: Iterable[Path]) -> Result[Score] | None:
+def exam_of(judge: str, settings: Settings, prompts: str, places: Iterable[Path]) -> Result | None:
     """The last exam below these folders that this judge sat, asked as in the settings of a run; None for none.
 
     One on reports on a log is about another prompt, and is left out.
@@ -130,7 +115,7 @@ def exam_of(judge: str, settings: Settings, prompts: str, places: Iterable[Path]
     ]
     for _, folder in sorted(fitting, reverse=True):
         with suppress(MaskbenchError):
-            return stored(folder, score)
+            return stored_result(folder)
     return None
 
 
@@ -143,7 +128,7 @@ def _records(places: Iterable[Path]) -> Iterator[tuple[Path, Record]]:
 
 def _asked_alike(about: Record, settings: Settings, prompts: str) -> bool:
     how, judging = about.settings.judging, settings.judging
-    if about.settings.design.construct or form_of(how).beliefs_together or about.scenarios.name.startswith(LOGS):
+    if form_of(how).beliefs_together or about.scenarios.name.startswith(LOGS):
         return False
     same = (form_of(how).style, how.sampling) == (form_of(judging).style, judging.sampling)
     return same and (about.prompts.hash == prompts or not judging.reads_prompts)

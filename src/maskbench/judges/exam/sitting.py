@@ -1,16 +1,15 @@
 """A judge sits its exam: it is asked about the replies of a paper exactly as in a run, and into a run's folder.
 
 The paper's replies stand where a subject's would, and what is asked about them is asked as by `maskbench judge`: each
-repetition is a verdict set. The papers on statements (`construct` of the settings) are asked about as `run` asks them.
+repetition is a verdict set.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,21 +18,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from maskbench.errors import UsageError
-from maskbench.judges.exam.construct_marks import ConstructScore, marked
-from maskbench.judges.exam.construct_papers import asked_about, construct_paper
-from maskbench.judges.exam.marks import Answer, Score, is_lost, score
+from maskbench.judges.exam.marks import Answer, is_lost
 from maskbench.judges.exam.papers import Stored, paper_for, replies_of
 from maskbench.judges.exam.questions import JOINT, Paper, Question, stages
-from maskbench.judges.exam.result import Marked, Result, answers, result, set_of
+from maskbench.judges.exam.result import Result, answers, result, set_of
 from maskbench.judges.judge_again import Job, begin, check_judging, set_job
 from maskbench.method.asks import VERDICTS
-from maskbench.method.construct import QUESTIONS
 from maskbench.method.forms import form_of, prompts_of
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
-from maskbench.method.forms.questions import prompts_hash, question_prompts
 from maskbench.method.steps import REPLIES, Known, Slot, Step
-from maskbench.method.tasks import questions, verdicts
+from maskbench.method.tasks import verdicts
 from maskbench.runs.begin import Taken, prepare
 from maskbench.runs.folder import ExamFolder
 from maskbench.runs.protocol import Pass
@@ -70,7 +65,7 @@ def examine(
     judge: Model | None = None,
     paper: Paper | None = None,
     stop_early: bool = False,
-) -> Result[Score]:
+) -> Result:
     """Have the judge of these settings sit its exam `repeat` times, or take the exam in `out` up again.
 
     `judge` is a model of one's own, whose name the settings have to give; `paper` another exam than the judge's kind
@@ -79,21 +74,7 @@ def examine(
     (RunMismatch where `out` holds another exam), or Interrupted; whatever was answered is kept.
     """
     exam = _exam(settings, out, paper)
-    return exam.sat(score, repeat, environ or {}, watcher or Unwatched(), command, judge, stop_early)
-
-
-def examine_construct(
-    settings: Settings,
-    out: Path,
-    environ: Mapping[str, str] | None = None,
-    watcher: Watcher | None = None,
-    command: Sequence[str] = (),
-    judge: Model | None = None,
-    paper: Paper | None = None,
-) -> Result[ConstructScore]:
-    """Have the judge answer the questions on statements that the settings name (default: all); as `examine`."""
-    exam = _exam(settings.having(construct=settings.design.construct or tuple(QUESTIONS)), out, paper)
-    return exam.sat(marked, 1, environ or {}, watcher or Unwatched(), command, judge)
+    return exam.sat(repeat, environ or {}, watcher or Unwatched(), command, judge, stop_early)
 
 
 def forecast(settings: Settings, out: Path | None, repeat: int = 1, paper: Paper | None = None) -> tuple[int, float]:
@@ -111,36 +92,28 @@ def default_name(judge: str, moment: str) -> str:
 
 
 def _exam(settings: Settings, out: Path, paper: Paper | None) -> _Exam:
-    if not settings.design.construct:
-        paper = paper or paper_for(settings.judging.judge, together=form_of(settings.judging).beliefs_together)
-        return _Exam(settings.having(scenarios=paper.name), ExamFolder(out), prompts_of(settings), paper, paper)
-    whole, style = paper or construct_paper(settings.judging.judge), form_of(settings.judging).style.name
-    hashes = " ".join(prompts_hash(question, style) for question in QUESTIONS.values())
-    prompts = replace(question_prompts(style), hash=hashlib.sha256(hashes.encode()).hexdigest())
-    paper = asked_about(whole, settings.design.construct)
-    return _Exam(settings.having(scenarios=whole.name), ExamFolder(out), prompts, paper, whole)
+    paper = paper or paper_for(settings.judging.judge, together=form_of(settings.judging).beliefs_together)
+    return _Exam(settings.having(scenarios=paper.name), ExamFolder(out), prompts_of(settings), paper)
 
 
 @dataclass(frozen=True, slots=True)
 class _Exam:
-    """A judge and its paper, in a folder; `whole` has the questions that were not named, too."""
+    """A judge and its paper, in a folder."""
 
     settings: Settings
     folder: ExamFolder
     prompts: Prompts
     paper: Paper
-    whole: Paper
 
     def sat(
         self,
-        mark: Callable[[Sequence[Answer]], Marked],
         repeat: int,
         environ: Mapping[str, str],
         watcher: Watcher,
         command: Sequence[str],
         own: Model | None,
         stop_early: bool = False,
-    ) -> Result[Marked]:
+    ) -> Result:
         """Have every repetition done, as far as it is not, and what is stored then marked."""
         if not 1 <= repeat <= MOST:
             raise UsageError(f"--repeat {repeat}: give a number from 1 to {MOST}.")
@@ -155,12 +128,12 @@ class _Exam:
                     job.carry_out(environ, watcher, command, judges)
                 if sitting.is_lost():
                     break
-            return result(self.folder, store, self.paper, repeat, mark)
+            return result(self.folder, store, self.paper, repeat)
 
     def begin(self, repeat: int, watcher: Watcher) -> Store:
         """The database with the paper's replies in it, new or checked to be of this same exam."""
-        known = {question.scenario.key: question.scenario for question in self.whole.questions}
-        taken = Taken(dict.fromkeys(known, 1.0), self.whole.hash, iter(known.values()), Remarks(), exam=True)
+        known = {question.scenario.key: question.scenario for question in self.paper.questions}
+        taken = Taken(dict.fromkeys(known, 1.0), self.paper.hash, iter(known.values()), Remarks(), exam=True)
 
         def is_whole(store: Store) -> bool:
             return all(sitting.is_done() for sitting in self.sittings(store, repeat))
@@ -175,7 +148,7 @@ class _Exam:
 
     async def _fill(self, store: Store) -> None:
         """Put the replies in, where they are not there yet; a store writes in the background of a loop."""
-        replies = list(chain.from_iterable(_replies(self.whole, self.settings).values()))
+        replies = list(chain.from_iterable(_replies(self.paper, self.settings).values()))
         if store.usage(VERDICTS)["subject"]["answers"] < len(replies):
             for ask, run, text in replies:
                 key = reply_key(self.settings, ask, run)
@@ -184,7 +157,7 @@ class _Exam:
 
     def sittings(self, store: Store, repeat: int, stop_early: bool = False) -> list[_Sitting]:
         """The repetitions, of which the first may end early."""
-        replies = _replies(self.whole, self.settings)
+        replies = _replies(self.paper, self.settings)
         return [
             _Sitting(self, store, replies, number, stages(self.paper) if stop_early and number == 1 else ())
             for number in range(1, repeat + 1)
@@ -220,28 +193,18 @@ class _Sitting:
         """The hearing: with the repetition in the keys nothing is shared, and no seed goes out twice."""
         settings, prompts = self.exam.settings, self.exam.prompts
         form, is_shared = form_of(settings.judging), settings.judging.shares_verdicts
-        if settings.design.construct:
-            return Hearing(settings, question_prompts(form.style.name), self.name, is_shared)
         keyed = prompts.hash if self.number == 1 else f"{prompts.hash} {self.number}"
         is_shared &= not form.beliefs_together  # neighbours differ
         return Hearing(settings, replace(prompts, hash=keyed), self.name, is_shared)
 
     def passes(self) -> list[Pass]:
-        """What takes the replies to verdicts, or to answers as far as the paper has the right ones."""
-        wanted: dict[Key, set[int]] = defaultdict(set)
-        for question in self.paper:
-            wanted[question.scenario.key].add(question.elicitation)
-        hearing, construct = self.hearing(), bool(self.exam.settings.design.construct)
-        task = questions(hearing) if construct else verdicts(hearing)
+        """What takes the replies to verdicts."""
 
-        def steps(scenario: Scenario, known: Known) -> list[Step]:
-            found, asked = task(scenario, known), wanted.get(scenario.key, ())
-            return [step for step in found if not construct or step.fills[0].elicitation in asked]
+        def alike(scenario: Scenario) -> tuple[Slot, ...]:
+            return tuple(map(_slot, self.replies[scenario.key]))
 
-        def alike(scenario: Scenario) -> tuple[object, ...]:
-            return tuple(map(_slot, self.replies[scenario.key])), frozenset(wanted.get(scenario.key, ()))
-
-        every = Pass(steps, hearing, after=self._as_replied, alike=alike)
+        hearing = self.hearing()
+        every = Pass(verdicts(hearing), hearing, after=self._as_replied, alike=alike)
         in_stages = [_Stage(self, items) for items in self.stages]
         return [replace(every, only=stage, before=stage.begin) for stage in in_stages] or [every]
 

@@ -43,7 +43,6 @@ class Shown:
     replies: tuple[str, ...]
     places: tuple[tuple[int, int], ...]
     people: tuple[str, ...]  # what those who label a binary statement of this archetype are told
-    question: str = ""  # a question on the statement, whose answers the claims are; empty: what it asserts
 
 
 def shown(scenario: Scenario, items: Sequence[Item], settings: Settings, salt: str) -> list[Shown]:
@@ -91,21 +90,21 @@ def labelled(
     return finished(scenario, judged, settings.having(statements=1))
 
 
-def part_id(kind: str, salt: str, *content: object) -> str:
-    """The id of what is labelled; `kind` is a letter, since a spreadsheet would write a number as 1.2E+15."""
-    return f"{kind}{hashlib.sha256(orjson.dumps([salt, *content])).hexdigest()[:15]}"
+def _id(*content: object) -> str:
+    """The id of what is labelled; it begins with a letter, since a spreadsheet would write a number as 1.2E+15."""
+    return f"r{hashlib.sha256(orjson.dumps(content)).hexdigest()[:15]}"
 
 
 def _shown(
     scenario: Scenario, call: Call, elicitation: int, replies: tuple[str, ...], place: Place, salt: str
 ) -> Shown:
     claims = options(scenario.proposition) if scenario.kind == "binary" else (scenario.proposition,)
-    turns = conversation(scenario, call, elicitation)
-    name = part_id("r", salt, *scenario.key, elicitation, claims, turns, replies)
+    turns = _conversation(scenario, call, elicitation)
+    name = _id(salt, *scenario.key, elicitation, claims, turns, replies)
     return Shown(name, call, scenario.kind, scenario.archetype, claims, turns, replies, (place,), of(scenario).people)
 
 
-def conversation(scenario: Scenario, call: Call, elicitation: int) -> tuple[Turn, ...]:
+def _conversation(scenario: Scenario, call: Call, elicitation: int) -> tuple[Turn, ...]:
     """The turns before the reply, as the judge sees them."""
     if call != "statement":
         return (("user", scenario.questions[elicitation - 1] or ""),)

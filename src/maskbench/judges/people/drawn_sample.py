@@ -34,17 +34,12 @@ class Design:
     verdicts: str
     rules: str
     population: tuple[tuple[Key, OutcomeName], ...]
-    by_archetype: bool = True  # False: a stratum goes through all archetypes
     salt: str = ""  # of the ids of replies, so that nobody can try texts against one
-
-    def stratum(self, key: Key, outcome: OutcomeName) -> Stratum:
-        """The stratum of a scenario with this outcome."""
-        return (key[0] if self.by_archetype else "", outcome)
 
     @property
     def sizes(self) -> dict[Stratum, tuple[int, int]]:
         """Of every stratum how many scenarios it has, and how many of them are drawn."""
-        whole = Counter(self.stratum(key, outcome) for key, outcome in self.population)
+        whole = Counter((key[0], outcome) for key, outcome in self.population)
         drawn = shares(whole, self.size)
         return {stratum: (count, drawn[stratum]) for stratum, count in whole.items()}
 
@@ -55,7 +50,7 @@ class Design:
         seen: Counter[Stratum] = Counter()
         drawn: dict[Key, Stratum] = {}
         for key, outcome in self.population:
-            stratum = self.stratum(key, outcome)
+            stratum = key[0], outcome
             seen[stratum] += 1
             if seen[stratum] <= sizes[stratum][1]:
                 drawn[key] = stratum

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -88,22 +87,9 @@ def prepare(
 
     Raises UsageError where what is asked for is not what was drawn, and where the run has nothing to label.
     """
-    return with_sample(LabelStore(folder or run.folder.path), partial(_design, run), size, seed, verdicts)
-
-
-def with_sample(
-    labels: LabelStore,
-    design_of: Callable[[int, int, str | None], Design],
-    size: int | None,
-    seed: int | None,
-    verdicts: str | None,
-) -> LabelStore:
-    """The store with its sample, which is drawn as `design_of` says from size, seed and verdict set, or enlarged.
-
-    Raises UsageError where what is asked for is not what was drawn.
-    """
+    labels = LabelStore(folder or run.folder.path)
     if not labels.exists:
-        labels.begin(design_of(size or SIZE, seed or 0, verdicts))
+        labels.begin(_design(run, size or SIZE, seed or 0, verdicts))
     labels.keep_salt()
     design = labels.design()
     check_same(design, size, seed, verdicts)
@@ -113,28 +99,20 @@ def with_sample(
 
 
 def _design(run: OpenRun, size: int, seed: int, verdicts: str | None) -> Design:
-    judged, path = run.verdicts(verdicts), run.folder.path
-    rules = named(run.settings.design.rules)
-    outcomes: dict[Key, OutcomeName] = {row.key: row.outcomes[0] for row in all_scored(run, judged, rules)}
-    return checked(draw(outcomes, size, seed, judged.name, rules.name, LabelStore(path).kept_salt()), path)
-
-
-def all_scored(run: OpenRun, judged: VerdictSet, rules: RuleSet) -> Sequence[Scored]:
-    """Every scenario scored; raises UsageError where some have no outcome yet.
+    """A sample of all scenarios; raises UsageError where some have no outcome yet, or none has any.
 
     A run goes through its set in order, so what is there of it is no random part.
     """
-    rows, path = judged.scored(rules), run.folder.path
+    judged, path = run.verdicts(verdicts), run.folder.path
+    rules = named(run.settings.design.rules)
+    rows = judged.scored(rules)
     if missing := run.store.count() - len(rows):
         raise UsageError(
             f"{path}: {missing} of {run.store.count()} scenarios have no outcome yet, so a sample drawn now could "
             f"not hold them. {judged.go_on(path)}, then label."
         )
-    return rows
-
-
-def checked(design: Design, path: Path) -> Design:
-    """The design, if anything can be drawn by it; else raises UsageError."""
+    outcomes: dict[Key, OutcomeName] = {row.key: row.outcomes[0] for row in rows}
+    design = draw(outcomes, size, seed, judged.name, rules.name, LabelStore(path).kept_salt())
     if not design.population:
         raise UsageError(f"Every scenario of {path} has failed, so there is nothing to label.")
     return design
@@ -150,10 +128,8 @@ def check_same(design: Design, size: int | None, seed: int | None, verdicts: str
             raise UsageError(f"{option} {given}: the sample was drawn with {option} {had}. Leave it out.")
 
 
-def drawn(
-    run: OpenRun, design: Design, parts_of: Callable[[Scenario, Sequence[Item]], Sequence[Shown]] | None = None
-) -> list[Drawn]:
-    """Every scenario of the sample, in the run's order, with what is labelled of it (default: what `shown` gives)."""
+def drawn(run: OpenRun, design: Design) -> list[Drawn]:
+    """Every scenario of the sample, in the run's order, with what is labelled of it."""
     strata, sizes = design.drawn, design.sizes
     sample = []
     for samples, weight in run.store.read():
@@ -161,7 +137,7 @@ def drawn(
         if (stratum := strata.get(scenario.key)) is not None:
             items = samples.items()
             whole, taken = sizes[stratum]
-            parts = parts_of(scenario, items) if parts_of else shown(scenario, items, run.settings, design.salt)
+            parts = shown(scenario, items, run.settings, design.salt)
             sample.append(Drawn(scenario, weight, stratum, taken / whole, items, parts))
     return sample
 

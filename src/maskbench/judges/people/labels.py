@@ -104,10 +104,9 @@ class Changed(RunError):
 class LabelStore:
     """The labels of one run; any number of processes may use it at once."""
 
-    def __init__(self, folder: Path, file: str = FILE, *, by_archetype: bool = True) -> None:
-        """`file` holds them in this folder; strata go through all archetypes where `by_archetype` is False."""
-        self.path = folder / file
-        self._by_archetype = by_archetype
+    def __init__(self, folder: Path) -> None:
+        """They are kept in this folder."""
+        self.path = folder / FILE
 
     @property
     def exists(self) -> bool:
@@ -134,7 +133,7 @@ class LabelStore:
             raise RunUnreadable(
                 f"{self.path} is no record of labels: {misfit}. Restore the file, or move it away and draw anew."
             ) from misfit
-        return Design(drawn.seed, drawn.size, drawn.verdicts, drawn.rules, population, self._by_archetype, drawn.salt)
+        return Design(drawn.seed, drawn.size, drawn.verdicts, drawn.rules, population, drawn.salt)
 
     def begin(self, design: Design) -> None:
         """Keep a sample; where another process was quicker, its sample stands."""

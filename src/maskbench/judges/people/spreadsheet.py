@@ -1,6 +1,7 @@
 """Labels as CSV, a row each: out with their texts for a spreadsheet, and back in by the ids alone.
 
-Back in, a row is known by its reply's id; every other text is for people and is not read. Text that a spreadsheet
+Back in, a row is known by its reply's id; every other text, and every further column, is for people and is not read.
+Text that a spreadsheet
 could take for a formula has an apostrophe in front.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias, cast, get_args
@@ -24,7 +25,6 @@ from maskbench.types import EVASIONS, BinaryVerdict, NumericalVerdict, Verdict
 
 _READ = ("rater", "role", "reply_id", "verdict", *BOUNDS, "evasion")
 _TEXTS = ("call", "option_a", "option_b", "conversation", "reply")
-_ASKED = ("question", "option_c")  # only where there are questions on statements
 _KIND = "kind"  # person or model:ID, where it was said; a file may lack it
 COLUMNS = (*_READ, _KIND, "written", *_TEXTS)
 _DRAWN = ("archetype", "task_id", "chance")  # not for raters: a chance tells of the judge's outcome
@@ -48,7 +48,7 @@ def write(labels: LabelStore, scenarios: Sequence[Drawn], to: Path) -> int:
         for reply, given in own.items()
         if reply in parts and given.verdict is not None
     ]
-    _write(to, (*COLUMNS, *_asked(part for part, _ in parts.values()), *_DRAWN), rows)
+    _write(to, (*COLUMNS, *_DRAWN), rows)
     return len(rows)
 
 
@@ -63,13 +63,9 @@ def write_for(labels: LabelStore, scenarios: Sequence[Drawn], to: Path, rater: s
         raise UsageError(f"--rater {name}: {name} adjudicates this run. Leave it out, and all labels are written.")
     own = {reply: given for reply, given in labels.latest().get(name, {}).items() if given.verdict is not None}
     parts = [part for scenario in scenarios for part in scenario.parts]
-    _write(to, (*COLUMNS, *_asked(parts)), [_row(name, "rater", part, own.get(part.id)) for part in parts])
+    _write(to, COLUMNS, [_row(name, "rater", part, own.get(part.id)) for part in parts])
     had = sum(part.id in own for part in parts)
     return had, len(parts) - had
-
-
-def _asked(parts: Iterable[Shown]) -> Sequence[str]:
-    return _ASKED if any(part.question for part in parts) else ()
 
 
 def _write(to: Path, columns: Sequence[str], rows: Sequence[Row]) -> None:
@@ -96,8 +92,7 @@ def _row(rater: str, role: Role, part: Shown, given: Given | None) -> Row:
     elif verdict:
         known["verdict"] = verdict.letter
     turns = "\n\n".join(f"[{who}] {text}" for who, text in part.conversation)
-    texts = dict(zip(("option_a", "option_b", "option_c"), part.claims, strict=False))
-    texts |= {"question": part.question} if part.question else {}
+    texts = dict(zip(("option_a", "option_b"), part.claims, strict=False))
     texts |= {"conversation": turns, "reply": "\n\n".join(part.replies), "evasion": (verdict and verdict.evasion) or ""}
     known["written"] = given.written if given else ""
     return known | {name: unformula(text) for name, text in texts.items()}
@@ -186,23 +181,17 @@ def _label(number: int, row: Mapping[str, str], parts: Mapping[str, Shown]) -> _
         raise _Wrong("role", f"{row['role'][:40]!r} is no role", f"Give {' or '.join(get_args(Role))}")
     if not row["rater"]:
         raise _Wrong("rater", "there is no name", "Give the rater's name")
-    verdict = _numbers(row) if part.kind == "numerical" else _letter(row, part)
+    verdict = _numbers(row) if part.kind == "numerical" else _letter(row)
     if row[_KIND] and not is_kind(row[_KIND]):
         raise _Wrong(_KIND, f"{row[_KIND][:40]!r} is no kind of rater", "Give person, or model: with its id")
     verdict = _with_kind(verdict, row["evasion"])
     return _Read(number, row["rater"], cast(Role, row["role"]), part.id, verdict, row[_KIND])
 
 
-def _letter(row: Mapping[str, str], part: Shown) -> Verdict:
-    """The letter of a row; an answer to a question on a statement may be written out."""
-    letters = LETTERS[: len(part.claims)] if part.question else LETTERS
-    words = dict(zip(part.claims, letters, strict=False)) if part.question else {}
-    letter = words.get(row["verdict"].casefold(), row["verdict"].upper())
-    if letter not in letters:
-        known = ", ".join(f"{each} ({word})" for word, each in words.items()) or "A, B, C or D"
-        raise _Wrong("verdict", f"{row['verdict'][:40]!r} is no verdict on options", f"Give {known}")
-    if part.question and row["evasion"]:
-        raise _Wrong("evasion", "an answer to a question on a statement has no kind", "Leave it empty")
+def _letter(row: Mapping[str, str]) -> Verdict:
+    letter = row["verdict"].upper()
+    if letter not in LETTERS:
+        raise _Wrong("verdict", f"{row['verdict'][:40]!r} is no verdict on options", "Give A, B, C or D")
     for bound in BOUNDS:
         if row[bound]:
             raise _Wrong(bound, "this reply is about options, not about a number", "Leave it empty")

@@ -16,7 +16,6 @@ from maskbench.method.forms.case import Case, Turns
 from maskbench.method.forms.form import Form, Style
 from maskbench.method.forms.prompts import Folder, Prompts, control_prompt, fill
 from maskbench.method.forms.published import PUBLISHED
-from maskbench.method.forms.questions import QUESTION
 from maskbench.method.forms.reasoned import REASONED
 from maskbench.method.forms.together import FURTHER, TOGETHER
 from maskbench.method.said_and_did import judged_as
@@ -25,7 +24,7 @@ from maskbench.method.verdict import confidence
 from maskbench.settings import Judging, Settings
 from maskbench.types import Ask, Call, JudgeBeliefs, Judgement, Kind, Reply, Scenario
 
-FORMS: dict[str, Form] = {form.name: form for form in (REASONED, ALONE, PUBLISHED, TOGETHER, QUESTION)}
+FORMS: dict[str, Form] = {form.name: form for form in (REASONED, ALONE, PUBLISHED, TOGETHER)}
 
 
 def styles() -> tuple[str, ...]:

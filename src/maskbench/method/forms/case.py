@@ -116,19 +116,6 @@ def conversation(scenario: Scenario, call: Call, elicitation: int) -> Turns:
 _TAGS = {"assistant": "forced_assistant"}  # no turn before the reply is the subject's own
 
 
-def pressured_turns(scenario: Scenario) -> Turns:
-    """The turns of the pressured conversation, each with its tag."""
-    return tuple(conversation(scenario, "statement", 0))
-
-
-def matter(scenario: Scenario) -> str:
-    """What a scenario turns on, without a word on how it is: both options, or the proposition with its `<value>`."""
-    if scenario.kind == "numerical":
-        return material(unmarked(scenario.proposition))
-    first, second = options(scenario.proposition)
-    return material(f"- {first}\n- {second}")
-
-
 # Fences
 
 

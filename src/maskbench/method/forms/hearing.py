@@ -14,8 +14,7 @@ class Hearing:
     """How replies are judged, and the set that the verdicts are kept in.
 
     `anew` names seeds of its own; `shares` says whether the verdict on an equal request will do. `waits`: replies that
-    are missing are still to come. `by_key`: what is stored counts only as the answer to the very request, since the set
-    may hold what was asked otherwise.
+    are missing are still to come.
     """
 
     settings: Settings
@@ -24,4 +23,3 @@ class Hearing:
     shares: bool = True
     anew: str = ""
     waits: bool = True
-    by_key: bool = False

@@ -97,7 +97,6 @@ class Part(Struct, omit_defaults=True):
     replies: list[str]
     rules: Sequence[str]
     raters: list[str] | None = None
-    question: str = ""  # on a statement, whose answers the claims are
 
 
 class Work(Struct):
@@ -145,7 +144,6 @@ class Labelling:
             .render(
                 rater=self._rater or "",
                 adjudicates=self._role == "adjudicator",
-                asks=any(part.question for part in self._parts.values()),
                 known=known,
                 scenarios=len(self._scenarios),
                 replies=len(self._parts),
@@ -217,8 +215,6 @@ def _verdict(sent: LabelSent, part: Shown) -> Verdict | None:
     verdict = from_json(sent.verdict)
     if isinstance(verdict, BinaryVerdict) != (part.kind == "binary"):
         raise UsageError("This verdict is of the wrong kind for this reply.")
-    if part.question and (sent.evasion or shown(verdict) not in [*"ABCD"[: len(part.claims)]]):
-        raise UsageError("This question has no such answer.")
     if sent.evasion and not is_evasion(verdict):
         raise UsageError("`evasion` stands only beside C or no number.")
     return replace(verdict, evasion=sent.evasion)
@@ -238,9 +234,8 @@ def _part(part: Shown, raters: Sequence[Verdict] | None) -> Part:
         claims=[visible(claim) for claim in part.claims],
         conversation=[Turn(_WHO[who], visible(text, lines=True)) for who, text in part.conversation],
         replies=[visible(text, lines=True) for text in part.replies],
-        rules=part.people if part.question else _RULES.get(rules, part.people),
+        rules=_RULES.get(rules, part.people),
         raters=sorted({_words(verdict) for verdict in raters}) if raters else None,
-        question=part.question,
     )
 
 

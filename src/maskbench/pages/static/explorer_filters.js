@@ -10,12 +10,6 @@ const FACETS = [
     words: { yes: "yes", no: "no" },
     of: (entry) => (entry.outright ? [entry.outright] : []),
   },
-  ...Object.entries(QUESTIONS).map(([key, label]) => ({
-    key,
-    label,
-    words: ANSWERS,
-    of: (entry, result) => result.answers?.[key] ?? [],
-  })),
   {
     key: "trouble",
     label: "Trouble",

@@ -62,16 +62,9 @@ function opened(entry) {
     el("h3", { tabindex: -1, id: "explorer-open-title" }, name(entry.line ?? entry.id)),
     entry.options && choices(entry),
     el("div", {}, columns(entry, (result) => result.story, "p", (result) => `explorer-story ${outcome(result)}`)),
-    el("div", {}, columns(entry, ({ answers }) => answers && onWords(answers), "p", () => "explorer-words")),
     el("div", had(entry).length > 1 ? "explorer-stack" : "explorer-pair", pressured(entry), neutral(entry)),
   ].filter(Boolean);
 }
-
-/** The answers to the questions on the words of the statements. */
-const onWords = (answers) =>
-  Object.entries(answers)
-    .map(([key, given]) => `${QUESTIONS[key]}: ${given.join(", ")}`)
-    .join(" · ");
 
 /** Both options, the true one marked, or the number that would be true. */
 function choices(entry) {

@@ -25,14 +25,6 @@ const BELIEFS = {
   disputed: "disputed",
   not_applicable: "given in the prompt",
 };
-const QUESTIONS = {
-  performance: "Performance",
-  asked_by: "Asked for by",
-  addressee: "Did not ask",
-  harm: "Harm",
-  suspicion: "Suspects a test",
-};
-const ANSWERS = Object.fromEntries("yes no nobody operator user none low high".split(" ").map((word) => [word, word]));
 const ARCHETYPES = {}; // by name, as the page has them
 const LETTERS = { C: "neither", D: "denies both" };
 const ROLES = { system: "System prompt", user: "User", assistant: "Assistant, scripted", tool: "Tool" };

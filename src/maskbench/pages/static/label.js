@@ -16,8 +16,6 @@
     method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
     cache: "no-store", signal: AbortSignal.timeout(30_000),
   });
-  const letters = "ABCD", neither = find("binary").querySelector('[data-claim="2"]').textContent;
-  const open = (part) => part.question ? letters.slice(0, part.claims.length) : letters; // what can be chosen
   const labelled = (part) => (labels[part.id]?.verdict ?? null) !== null;
   const said = (label) => {
     if (label.verdict === null) return "nothing";
@@ -45,7 +43,7 @@
     if (listing) return enumerate();
     if (!part) return finish(ready);
     const scenario = `scenario ${counted(part.scenario)} of ${counted(scenarios)}`;
-    find("title").textContent = part.question ? part.question : part.claims.length > 1 ? `${calls[part.call]}: what does the reply assert?`
+    find("title").textContent = part.claims.length > 1 ? `${calls[part.call]}: what does the reply assert?`
       : `${calls[part.call]}: which number ${part.replies.length > 1 ? "do the replies" : "does the reply"} support?`;
     find("count").textContent = `${rater} · ${scenario} · ${counted(ready)} of ${counted(all.length)} labelled`;
     document.title = `${counted(ready)} of ${counted(all.length)} – maskbench`;
@@ -63,9 +61,6 @@
     find("kinds-for").textContent = part.kind === "binary" ? "C of a kind (optional)" : "No number, of a kind (optional)";
     const claims = part.kind === "binary" ? find("binary") : form;
     const options = part.claims.map((claim) => claim.replace(/<\/?pivotal>/g, "").replace(/<value>/g, "___"));
-    if (part.kind === "binary") find("binary").querySelector('[data-claim="2"]').textContent = neither;
-    for (const [n, key] of [...letters].entries()) find("binary").querySelector(`[data-key="${key}"]`).hidden = !open(part).includes(key);
-    work.toggleAttribute("data-asks", Boolean(part.question));
     options.forEach((claim, n) => { claims.querySelector(`[data-claim="${n}"]`).textContent = claim; });
     find("rules").replaceChildren(...part.rules.map((rule) => el("li", {}, rule)));
     find("said").hidden = !part.raters;
@@ -75,7 +70,7 @@
     (part.kind === "binary" ? find("reply") : form.elements.lower_bound).focus({ preventScroll: true });
     if (work.scrollHeight > innerHeight) window.scrollTo(0, 0);
     const heard = part.replies.join(" ").slice(0, 1000);
-    find("live").textContent = `${news} ${find("title").textContent} ${options.map((text, n) => (options.length > 1 ? `${letters[n]}: ` : "") + text).join(" ")} Reply: ${heard}`;
+    find("live").textContent = `${news} ${find("title").textContent} ${options.map((text, n) => (options.length > 1 ? `${"AB"[n]}: ` : "") + text).join(" ")} Reply: ${heard}`;
   };
   const finish = (ready) => {
     const left = all.length - ready;
@@ -201,8 +196,8 @@
     if (!part) { if (key === "→") { at = next(-1); show(); } return; }
     const none = Object.fromEntries(bounds.map((name) => [name, null]));
     if (key === "→") { at = Math.min(all.length, at + 1); show(); }
-    else if (kinds[key]) { if (!part.question) save(part.kind === "binary" ? "C" : none, kinds[key]); }
-    else if (part.kind === "binary" && open(part).includes(key)) save(key, null);
+    else if (kinds[key]) save(part.kind === "binary" ? "C" : none, kinds[key]);
+    else if (part.kind === "binary" && "ABCD".includes(key)) save(key, null);
     else if (part.kind === "numerical" && key === "N") save(none, null);
     else if (part.kind === "numerical" && key === "=") same();
     else if (part.kind === "numerical" && key === "Enter") { const verdict = read(); if (verdict) save(verdict, null); }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from maskbench.judges.exam.marks import Score
 from maskbench.judges.exam.result import Result
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Facts, Heading, Sentence, Table, Warn
@@ -35,7 +34,7 @@ def card(
     measured: str,
     command: str,
     figures: Sequence[ConventionFigures] = (),
-    exams: Mapping[str, Result[Score] | None] | None = None,
+    exams: Mapping[str, Result | None] | None = None,
     prompt: str | None = None,
 ) -> Iterator[Block]:
     """What a model card needs to say of a run; `measured` is its date, `figures` are of publishers' conventions.
@@ -86,7 +85,7 @@ def _labelled(text: str) -> tuple[str, str]:
     return (label[:1].lower() + label[1:], rest) if colon else ("beside it", text)
 
 
-def _exam(judge: str, exam: Result[Score] | None) -> tuple[str, str]:
+def _exam(judge: str, exam: Result | None) -> tuple[str, str]:
     """How a judge did in its exam, where one is stored that asked it as in the run."""
     if exam is None:
         return "exam of the judge", f"none is stored of {one_line(judge, 60)} asked like this; maskbench exam has one"
@@ -97,7 +96,7 @@ def _exam(judge: str, exam: Result[Score] | None) -> tuple[str, str]:
 
 
 def _facts(
-    run: Scored, asked: str, measured: str, command: str, exams: Mapping[str, Result[Score] | None]
+    run: Scored, asked: str, measured: str, command: str, exams: Mapping[str, Result | None]
 ) -> Iterator[tuple[str, str]]:
     summary = run.summary
     known = dict(identity(run))

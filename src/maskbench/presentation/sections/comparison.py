@@ -29,7 +29,6 @@ from maskbench.presentation.of_runs import Scored, has_rates
 from maskbench.presentation.pairings import both, finding, names, side_by_side
 from maskbench.presentation.sections.archetypes import split_blocks
 from maskbench.presentation.sections.calibration import difference as corrected
-from maskbench.presentation.sections.questions import readings
 from maskbench.presentation.words import FACTORS, RATES
 from maskbench.results.comparability import Differs
 from maskbench.results.comparison import (
@@ -96,8 +95,6 @@ def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> 
     if not pairing.withheld:
         yield rates(pairing, first, other)
         yield about_rates(pairing)
-    if isinstance(pairing.readings, dict):
-        yield readings(pairing.readings, first, other)
     if pairing.corrected and pairing.rates_by == "judge":
         yield from corrected(pairing.corrected, first, other)
     yield from rates_are(pairing, first, other, has_table=True)

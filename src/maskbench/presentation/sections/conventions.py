@@ -11,10 +11,9 @@ from maskbench.presentation.words import archetype as titled
 from maskbench.results.conventions import Convention, ConventionFigures, Figure, Gap
 from maskbench.results.formula_steps import FormulaSteps, Part
 from maskbench.results.published import BESIDE
-from maskbench.types import OUTCOMES, OutcomeName
+from maskbench.types import OUTCOMES
 
 _NOT_HERE = {"judging": "not from this run", "described": "described only"}
-_OUTCOME: Mapping[OutcomeName, str] = {"no_lie": "open performance"}
 _PART: Mapping[Part, str] = {
     "archetypes": "archetypes",
     "rules": "rule set",
@@ -94,18 +93,17 @@ def _lacking(each: ConventionFigures) -> str:
 
 def _by_archetype(each: ConventionFigures) -> Table:
     """The figure over all scenarios and by archetype, with the outcomes that it counts."""
-    names = (*OUTCOMES, *(name for name in each.figure.outcomes if name not in OUTCOMES))
     return Table(
-        ("", "value", "95 %", "of", "left out", *(_OUTCOME.get(name, name.replace("_", " ")) for name in names)),
+        ("", "value", "95 %", "of", "left out", *(name.replace("_", " ") for name in OUTCOMES)),
         (
-            _counted("all", each.figure, names),
-            *(_counted(one_line(titled(name)), figure, names) for name, figure in each.by_archetype.items()),
+            _counted("all", each.figure),
+            *(_counted(one_line(titled(name)), figure) for name, figure in each.by_archetype.items()),
         ),
     )
 
 
-def _counted(label: str, figure: Figure, names: Sequence[OutcomeName]) -> tuple[str, ...]:
-    counts = (f"{figure.outcomes.get(name, 0):,}" for name in names)
+def _counted(label: str, figure: Figure) -> tuple[str, ...]:
+    counts = (f"{figure.outcomes.get(name, 0):,}" for name in OUTCOMES)
     return (label, *pair(figure.rate), f"{figure.rate.n:,}", f"{figure.left_out:,}", *counts)
 
 

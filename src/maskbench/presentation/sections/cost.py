@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from maskbench.judges.verdict_sets import JudgeUsage, SubjectUsage, Usage
+from maskbench.judges.verdict_sets import JudgeUsage, SubjectUsage
 from maskbench.models.prices import FREE, Price
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Only, Warn
 from maskbench.presentation.blocks import Table as Rows
 from maskbench.presentation.of_runs import Scored, named, table
 from maskbench.presentation.sections.provenance import NOT_KNOWN, is_told
-from maskbench.presentation.words import QUESTIONS_ASKED
 from maskbench.results.summary import Summary
 from maskbench.runs.bill import Bill, Charge, dollars, spent
 from maskbench.runs.estimate import SECONDS, Estimate, ModelEstimate, Range
@@ -113,8 +112,7 @@ def _charged(charge: Charge) -> tuple[str, ...]:
     cached = f"{charge.cached_tokens:,}"
     counts = (f"{charge.calls:,}", f"{charge.input_tokens:,}", cached, f"{charge.output_tokens:,}")
     batched = ", in batches" if charge.batched else ""
-    part = QUESTIONS_ASKED if charge.part == "construct" else charge.part
-    return (f"{charge.stage}, {part}{batched}", one_line(charge.model), *counts, money)
+    return (f"{charge.stage}, {charge.part}{batched}", one_line(charge.model), *counts, money)
 
 
 def _total(its_bill: Bill) -> str:
@@ -180,7 +178,7 @@ def tokens(runs: Sequence[Scored]) -> Iterator[Block]:
 
 def _rows(summary: Summary) -> Iterator[tuple[str, ...]]:
     """Who answered, and with how many tokens; of an import nobody may know what the subject took."""
-    for who, usage in _parts(summary.usage):
+    for who, usage in (("subject", summary.usage.subject), ("judge", summary.usage.judge)):
         answers, *tokens_ = _tokens(usage)
         is_unknown = usage is summary.usage.subject and not is_told(summary, "tokens")
         yield who, answers, *(("–",) * len(tokens_) if is_unknown else tokens_)
@@ -191,16 +189,6 @@ def _seconds(summary: Summary) -> str:
     seconds = summary.usage.seconds
     is_here = seconds or summary.imported is None
     return f"{seconds:,.1f} s" if is_here else "no call was made here"
-
-
-def _parts(usage: Usage) -> Iterator[tuple[str, JudgeUsage]]:
-    """Who answered what; the questions on statements have a row of their own where they were asked."""
-    yield "subject", usage.subject
-    if usage.construct is None:
-        yield "judge", usage.judge
-    else:
-        yield "judge, verdicts", usage.judge
-        yield f"judge, {QUESTIONS_ASKED}", usage.construct
 
 
 def _tokens(usage: JudgeUsage) -> tuple[str, str, str, str]:

@@ -22,9 +22,7 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
     calls = plan.calls
     requests = f"{calls.requests:,}" if calls.requests == calls.replies else f"{calls.requests:,}–{calls.replies:,}"
     judges = " and ".join(settings.judging.judges)
-    most = calls.verdicts + plan.on_reasoning
-    verdicts = f"{calls.verdicts:,}" if most == calls.verdicts else f"{calls.verdicts:,}–{most:,}"
-    rows = (("subject", requests, settings.subject.name), ("judge", verdicts, judges))
+    rows = (("subject", requests, settings.subject.name), ("judge", f"{calls.verdicts:,}", judges))
     cells = (
         (f"{who} {one_line(name)}", count, f"{plan.input[who]:,.0f}", f"{plan.output[who]:,.0f}")
         for who, count, name in rows
@@ -34,9 +32,6 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
         yield few
     if counted:
         yield Table(("estimate", "calls", "tokens in", "tokens out"), tuple(cells))
-    if plan.construct:
-        more = f", and up to {plan.on_reasoning:,} more on reasoning, where there is some" if plan.on_reasoning else ""
-        yield f"Questions on the words of statements (--construct) are {plan.construct:,} of the judge's calls{more}."
     equal = (
         "Replies that are the same share a verdict"
         if settings.judging.shares_verdicts
@@ -68,14 +63,13 @@ def _precision(plan: Plan) -> Iterator[str]:
 
 def _exact(plan: Plan, settings: Settings) -> str:
     """When the number of calls, or the larger one where it is a range, is the one that is made."""
+    ranged = plan.calls.requests < plan.calls.replies
     holds = {
         "no call fails": True,
         "no verdict is shared": settings.judging.shares_verdicts,
-        "each sample is a request of its own": plan.calls.requests < plan.calls.replies,
-        "each statement comes with reasoning": plan.on_reasoning,
+        "each sample is a request of its own": ranged,
     }
     *first, last = [condition for condition, is_needed in holds.items() if is_needed]
-    ranged = plan.calls.requests < plan.calls.replies or plan.on_reasoning
     where = f"{', '.join(first)} and {last}" if first else last
     return f"The {'larger ' if ranged else ''}number of calls is exact where {where}."
 

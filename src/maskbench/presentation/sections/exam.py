@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct, structs
 
@@ -33,9 +33,9 @@ from maskbench.runs.record import About, PromptsUsed
 from maskbench.settings import Judging
 from maskbench.types import Cause, Failure, Judgement
 
-TONES: Mapping[Standing, How] = {"qualified": "good", "not qualified": "bad", "not measurable": "strong"}
+_TONES: Mapping[Standing, How] = {"qualified": "good", "not qualified": "bad", "not measurable": "strong"}
 _TALLY = ("right", "of", "share", "95 %", "failed")
-SORTS = {"plain": "plain", "near_miss": "near misses", "hostile": "hostile"}
+_SORTS = {"plain": "plain", "near_miss": "near misses", "hostile": "hostile"}
 _READ = 600  # characters of a reply or a reason
 
 
@@ -85,7 +85,7 @@ class ExamData(Score, kw_only=True):
     answers: list[AnswerShown]
 
 
-def blocks(result: Result[Score], shown: int | None = None) -> Iterator[Block]:
+def blocks(result: Result, shown: int | None = None) -> Iterator[Block]:
     """An exam; `shown` wrong answers are given in full, the others counted (default: all of them)."""
     score, questions = result.score, result.paper.questions
     replies = len({question.item for question in questions})
@@ -95,39 +95,32 @@ def blocks(result: Result[Score], shown: int | None = None) -> Iterator[Block]:
         yield Sentence((result.paper.note,), "note")
     yield from _marks(result)
     yield from (_confusion(call, counts) for call, counts in score.confusion.items())
-    yield from wrong_answers(wrong_of(result.answers), shown, _to_read)
+    yield from _wrong(wrong_of(result.answers), shown)
     yield Facts(tuple(_facts(result)))
-    yield from bar(score.conditions, score.obstacles)
-    yield Sentence((Words(f"{score.standing.upper()}.", TONES[score.standing]),))
+    yield from _bar(score.conditions, score.obstacles)
+    yield Sentence((Words(f"{score.standing.upper()}.", _TONES[score.standing]),))
 
 
-def as_data(result: Result[Score]) -> ExamData:
+def as_data(result: Result) -> ExamData:
     """What `--json` prints of an exam, with every answer."""
+    about = result.about
     return ExamData(
         **structs.asdict(result.score),
-        **circumstances(result),
-        protocol=result.about.protocol,
+        schema=1,
+        exit_code=EXIT_CODES[result.score.standing],
+        judge=about.settings.judging.judge,
+        folder=str(result.path),
+        protocol=about.protocol,
+        judging=about.settings.judging,
+        prompts=about.prompts,
+        paper=PaperSat.of(result.paper),
+        model=about.models.binary,
+        maskbench=about.maskbench,
+        note=result.paper.note,
         unasked=result.unasked,
+        usage=result.usage,
         answers=[_answer(answer) for answer in result.answers],
     )
-
-
-def circumstances(result: Result[Any]) -> dict[str, Any]:
-    """What `--json` prints of an exam on any paper beside its marks: who sat what, where, at which cost."""
-    about = result.about
-    return {
-        "schema": 1,
-        "exit_code": EXIT_CODES[result.score.standing],
-        "judge": about.settings.judging.judge,
-        "folder": str(result.path),
-        "judging": about.settings.judging,
-        "prompts": about.prompts,
-        "paper": PaperSat.of(result.paper),
-        "model": about.models.binary,
-        "maskbench": about.maskbench,
-        "note": result.paper.note,
-        "usage": result.usage,
-    }
 
 
 def _answer(answer: Answer) -> AnswerShown:
@@ -152,12 +145,12 @@ def _answer(answer: Answer) -> AnswerShown:
     return structs.replace(shown, given=verdict, reason=given.reason, confidence=given.confidence)
 
 
-def _marks(result: Result[Score]) -> Iterator[Table]:
+def _marks(result: Result) -> Iterator[Table]:
     """Right verdicts by rule, then by kind of call and sort of reply."""
     score = result.score
     rules = {rule: score.by_rule[rule] for rule in result.paper.rules if rule in score.by_rule}
     yield Table(("rule (a screen)", *_TALLY), _counted({**rules, "all": score.overall}))
-    sorts = {SORTS[sort]: marks for sort, marks in score.by_sort.items()} if len(score.by_sort) > 1 else {}
+    sorts = {_SORTS[sort]: marks for sort, marks in score.by_sort.items()} if len(score.by_sort) > 1 else {}
     yield Table(("kind", *_TALLY), (*_counted(score.by_call), *_counted(sorts)))
 
 
@@ -175,12 +168,12 @@ def _confusion(call: str, confused: Sequence[Confused]) -> Table:
     return Table((f"{call}: right ↓ given →", *given), tuple(rows))
 
 
-def wrong_answers(wrong: Sequence[Answer], shown: int | None, to_read: Callable[[Answer], Case]) -> Iterator[Block]:
+def _wrong(wrong: Sequence[Answer], shown: int | None) -> Iterator[Block]:
     """The wrong answers of an exam: `shown` of them to be read (None: all), the others counted."""
     if not wrong:
         return
     yield Heading(f"Wrong: {len(wrong)}")
-    yield from map(to_read, wrong[:shown])
+    yield from map(_to_read, wrong[:shown])
     if shown is not None and len(wrong) > shown:
         more = len(wrong) - shown
         yield Sentence((f"... and {more} more: exam --wrong {len(wrong)} prints all, --json holds them.",), "note")
@@ -192,25 +185,25 @@ def _to_read(answer: Answer) -> Case:
     order = ", options exchanged" if question.swapped else ""
     order += f", beside a reply that asserts {question.variant}" if question.variant else ""
     again = f", repetition {answer.repetition}" if answer.repetition > 1 else ""
-    of = f"{question.scenario.archetype}, {question.call}, {SORTS[question.sort]}{order}{again}"
+    of = f"{question.scenario.archetype}, {question.call}, {_SORTS[question.sort]}{order}{again}"
     proposition = question.scenario.proposition
     binary = question.scenario.kind == "binary"
     asked = options(proposition) if binary else (proposition.replace("<pivotal>", "").replace("</pivotal>", ""),)
-    texts = [("reply", short(reply)) for reply in question.replies]
+    texts = [("reply", _short(reply)) for reply in question.replies]
     texts.append(("right", f"{verdict_words(question.right)}. {question.why}"))
     if isinstance(given, Judgement):
-        reason = f". {short(given.reason)}" if given.reason else ""
+        reason = f". {_short(given.reason)}" if given.reason else ""
         texts.append(("given", f"{verdict_words(given.verdict)}{reason}"))
     claims = zip("AB" if binary else ("number",), map(one_line, asked), strict=True)
     return Case(f"{question.item} ({of})", claims=tuple(claims), texts=tuple(texts))
 
 
-def short(text: str) -> str:
+def _short(text: str) -> str:
     """A text of a model as far as it is printed."""
     return shorten(text, _READ, placeholder=" ...")
 
 
-def _facts(result: Result[Score]) -> Iterator[tuple[str, str]]:
+def _facts(result: Result) -> Iterator[tuple[str, str]]:
     """What needs no table: what was left out, hostile replies, order, repetition, failures, cost."""
     score, orders, usage = result.score, result.score.orders, result.usage
     if result.unasked:
@@ -247,7 +240,7 @@ def _facts(result: Result[Score]) -> Iterator[tuple[str, str]]:
     yield "cost", f"{usage.answers:,} answers, {tokens}, {usage.seconds:,.1f} s."
 
 
-def bar(conditions: Sequence[ConditionShown], obstacles: Iterable[str]) -> Iterator[Block]:
+def _bar(conditions: Sequence[ConditionShown], obstacles: Iterable[str]) -> Iterator[Block]:
     """The conditions of an exam's bar, and what keeps it from being measured."""
     if conditions:
         yield Table(("the bar (this project's own)", "found", "limit", ""), tuple(map(as_condition, conditions)))
