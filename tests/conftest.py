@@ -27,7 +27,7 @@ _SLOW = (
     "disk contrast judges_agree lorra_texts pairings benchmarks organism schemas recipes "
     "batches_killed batches_nasty batches "
     "own_archetypes howtos meter pacing estimate "
-    "generated_logs sweeping sweep_stopped sweep_file limits_and_plans published_thousand completion"
+    "generated_logs sweeping sweep_stopped sweep_file limits_and_plans published_thousand"
 )
 SLOW = [f"test_{name}.py" for name in _SLOW.split()]
 

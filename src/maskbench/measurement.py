@@ -18,9 +18,8 @@ from maskbench.models.hf.opening import Stock, check_options, identified, is_loc
 from maskbench.models.names import Reach, check_models, open_judges, open_subject
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
-from maskbench.runs.begin import prepare, wanted
+from maskbench.runs.begin import check_measured, prepare, wanted
 from maskbench.runs.bill import prices_kept
-from maskbench.runs.completion import begin_completion, check_completion, is_import, settings_to_go_on
 from maskbench.runs.disk import network_kind
 from maskbench.runs.endings import LEFT_BEHIND
 from maskbench.runs.executor import Executor, Make, executor, executor_for
@@ -107,7 +106,7 @@ def _begun(settings: Settings | str | PathLike[str], out: str | PathLike[str] | 
             "with its run."
         )
     folder = Path(settings)
-    return to_ask_by(settings_to_go_on(RunFolder(folder)), (), folder), folder
+    return to_ask_by(RunFolder(folder).settings(), (), folder), folder
 
 
 def _measure(
@@ -140,22 +139,17 @@ def _measure(
         folder.check_texts("nobody can be asked here")
         if folder.may_lack_answers():
             watcher.tell(f"The last session in {out} has no end. {LEFT_BEHIND}")
-    if imported := is_import(folder):
-        check_completion(folder, settings, prompts)
-    if not models and (not folder.exists or (imported and not folder.read().later)):
+    check_measured(folder)
+    if not models and not folder.exists:
         check_models(settings, environ)  # a wrong name or a missing key leaves no folder behind
     brought = [model.name for model in models or ()]
     known_prices(settings, environ, brought, kept=prices_kept(folder))  # what it refuses leaves no folder, either
-    wants = None if imported else wanted(folder, settings, environ, watcher)
+    wants = wanted(folder, settings, environ, watcher)
     with folder.writing():
         make = executor_for(folder.path, settings)  # what it refuses leaves the run as it is
         if kind := network_kind(folder.path):
             watcher.tell(f"{folder.path} is on a network file system ({kind}), which is slower than a disk.")
-        store = (
-            begin_completion(folder, settings, prompts)
-            if imported
-            else prepare(folder, settings, prompts, wants, watcher)
-        )
+        store = prepare(folder, settings, prompts, wants, watcher)
         try:
             passes = passes_of(settings, store, prompts)
             if not is_finished(settings, store, passes):
@@ -203,11 +197,9 @@ def _ask(
     def flow(asked: Asked, gate: Gate) -> Executor:
         return executor(settings, store, passes, asked.judges, watcher, gate, asked.subject, make)
 
-    whose = record.later or record
-
     def note(described: Mapping[str, About]) -> None:
-        whose.models = Models(**with_answers(described, store))
+        record.models = Models(**with_answers(described, store))
         folder.write(RECORD, record)
 
-    book = Book(asdict(whose.models), record.sessions, note)
+    book = Book(asdict(record.models), record.sessions, note)
     asking.carry_out(book, opened, flow, expected(store, passes))

@@ -253,6 +253,6 @@ def test_the_signature_of_a_run_is_short() -> None:
     """`run` has what belongs to no setting as parameters, and the rest as one."""
     from maskbench.cli.run import run
 
-    names = ["model", "out", "fresh", "as_subject", "adapters", "printed", "shared", "dry_run"]
+    names = ["model", "out", "fresh", "adapters", "printed", "shared", "dry_run"]
     names.append("given")
     assert list(inspect.signature(run).parameters) == names

@@ -75,14 +75,14 @@ def test_nobody_retried_an_import(tmp_path: Path) -> None:
     [
         (
             Failure("subject", "absent", "gone"),
-            "What is lost can be asked for of the same model: `maskbench run MODEL --out RUN`.",
+            "What is lost is asked for by a new run alone.",
         ),
         (Failure("judge", "unreadable", "?"), "Another judge can read the stored replies:"),
         (Failure("judge", "timeout", "late"), "--judge MODEL` if verdicts are missing. `maskbench score RUN"),
     ],
 )
 def test_a_withheld_import_names_what_can_be_done(tmp_path: Path, failure: Failure, remedy: str) -> None:
-    """An import has no log; who can reach its subject, or a judge, can ask them."""
+    """An import has no log; who can reach a judge can ask it."""
     given = {failure.stage: failure}
     imported(tmp_path / "run", (KNOWN, replies(given.get("subject"), given.get("judge"))))
     told = score(tmp_path / "run").summary.withheld or ""
@@ -245,7 +245,7 @@ def test_an_import_with_many_errors_prints_its_figure_where_that_is_asked_for(tm
     assert [typed("import", path, "--out", out).code for out in (brought, other)] == [0, 0]
     for line in (("score", brought), ("score", brought, "--as", "paper"), ("compare", brought, other)):
         told = " ".join(typed(*line).out.split())
-        assert "What is lost can be asked for of the same model: `maskbench run MODEL --out RUN`." in told, line
+        assert "What is lost is asked for by a new run alone." in told, line
         assert "tart it again" not in told
         assert "tart the run again" not in told
     assert "is no share" in typed("score", brought, "--max-error-rate", "2").err

@@ -174,23 +174,20 @@ def test_an_import_that_is_killed_leaves_no_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("--out",), ("--dry-run", "--out"), ("sim", "--judge", "sim-judge", "--out")])
-def test_nobody_asks_the_subject_of_an_import_unnamed(tmp_path: Path, words: tuple[str, ...]) -> None:
-    """`run` on it without its subject is refused in a sentence that says what to type, and changes nothing."""
+def test_nobody_asks_the_subject_of_an_import(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """`run` on it is refused in a sentence that says what to type, and changes nothing."""
     unjudged(tmp_path / "run")
     before = (tmp_path / "run" / "run.json").read_bytes()
     ended = typed("run", *words, str(tmp_path / "run"))
     assert ended.code == 2
-    if "sim" in words:
-        assert "--as-subject lab/mine" in ended.err
-    else:
-        assert "imported from transcripts (said.jsonl, sha256 000000000000)" in " ".join(ended.err.split())
-        assert "--judge MODEL" in ended.err
+    assert "imported from transcripts (said.jsonl, sha256 000000000000)" in " ".join(ended.err.split())
+    assert "--judge MODEL" in ended.err
     assert (tmp_path / "run" / "run.json").read_bytes() == before
 
 
 def test_python_does_not_ask_it_either(tmp_path: Path) -> None:
     """`measure` on the folder raises the same sentence."""
-    with pytest.raises(RunMismatch, match="name the model that answered there"):
+    with pytest.raises(RunMismatch, match="its subject is asked nothing here"):
         measure(unjudged(tmp_path / "run"))
 
 

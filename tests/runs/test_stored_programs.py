@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import maskbench
-from flows import scenario, typed
-from imports import SOURCE, imported
+from flows import typed
 from maskbench.cli import app
 from maskbench.errors import UsageError
-from maskbench.interop.imported_rows import ImportedReply
 from maskbench.judges.judge_again import judge
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.stored_programs import to_ask_by, typed_again
 from maskbench.settings import PLACES, Settings, Stored, starts
-from maskbench.types import Failure, Reply
 from measured_runs import EVERYDAY, change, run
 
 LOCAL = Settings.of("hf/mine", "sim-judge", "starter", trust_remote_code=True)
-OTHER, SERVED = "sim-judge/noise=0.2", "vllm/mine"
+OTHER = "sim-judge/noise=0.2"
 
 
 def a_run(place: Path) -> Path:
@@ -35,14 +31,6 @@ def a_run(place: Path) -> Path:
 def a_whole_run(place: Path) -> Path:
     """A run between simulated models that is complete."""
     return run(place, archetypes=("known_facts",), sample=4)
-
-
-def an_import(place: Path) -> Path:
-    """An imported run that lacks its statement."""
-    replies = [ImportedReply(0, 1, Failure("subject", "absent", "gone"), None)]
-    replies += [ImportedReply(1, number, Reply("I say so."), None) for number in (1, 2, 3)]
-    imported(place, (scenario(), replies), source=replace(SOURCE, judge=None))
-    return place
 
 
 def a_sweep(place: Path) -> Path:
@@ -60,7 +48,6 @@ ASKS: dict[str, Sequence[tuple[Callable[[Path], Path], str]]] = {
     "run": (
         (a_run, "run --out AT"),
         (a_whole_run, "run --out AT --placebo"),
-        (an_import, f"run {SERVED} --as-subject NAMED --out AT --judge {OTHER} --temperature 1 --max-tokens 9"),
     ),
     "judge": (
         (a_whole_run, "judge AT --with-reasoning"),
@@ -113,7 +100,7 @@ def test_nothing_that_is_stored_is_started(made: Callable[[Path], Path], line: s
     """Whatever command asks: it names what is stored and says what to type, or it has no use for it."""
     place, mark = tmp_path / "at", tmp_path / "pwned"
     plant(made(place), hostile(field, tmp_path, mark))
-    known = {"AT": str(place), "NAMED": SOURCE.subject, "BESIDE/sweep.toml": str(tmp_path / "sweep.toml")}
+    known = {"AT": str(place), "BESIDE/sweep.toml": str(tmp_path / "sweep.toml")}
     ended = typed(*(known.get(word, word) for word in line.split()))
     assert not mark.exists()
     assert "needs Ray" not in ended.err

@@ -14,7 +14,6 @@ from maskbench.errors import UsageError
 from maskbench.method.forms import form_of
 from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical
 from maskbench.models.ends import folded
-from maskbench.runs.completion import check_said, check_subject, settings_to_go_on
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.options import OPTIONS
 from maskbench.runs.stored_programs import to_ask_by
@@ -75,27 +74,10 @@ def resumed(out: Path, given: Mapping[str, Any]) -> Settings:
     if not RunFolder(out).exists:
         begin = command("run", EMBEDDED, "--out", out)
         raise UsageError(f"{out} holds no run to go on with. To begin one, name a model, as in `{begin}`.")
-    before = settings_to_go_on(RunFolder(out))
+    before = RunFolder(out).settings()
     if "judge" in given and before.judging.numeric_judge == before.judging.judge:  # one judge for all stays one
         given = {"numeric_judge": given["judge"], **given}
     return to_ask_by(with_given(before, given), given, out)
-
-
-def completed(out: Path, model: str, as_subject: str | None, given: Mapping[str, Any]) -> Settings:
-    """The settings by which an imported run goes on: its own, with this subject and what its source does not say."""
-    from maskbench.models.names import check_name
-
-    folder = RunFolder(out)
-    folder.check_texts("nobody can be asked here")
-    check_name(model)
-    check_subject(folder, model, as_subject)
-    check_said(folder, given)
-    record = folder.read()
-    before = (record.later or record).settings.having(subject=model)
-    if "judge" in given:
-        check_name(given["judge"])
-        before = before.having(judge=given["judge"], numeric_judge=given["judge"])
-    return to_ask_by(judged_as(before, given), given, out)
 
 
 def judged_as(settings: Settings, given: Mapping[str, Any]) -> Settings:

@@ -58,7 +58,7 @@ def resume_line(folder: Path) -> str:
     from maskbench.runs.stored_programs import typed_again
 
     record = RunFolder(folder).read()
-    return command("run", "--out", folder, *typed_again((record.later or record).settings))
+    return command("run", "--out", folder, *typed_again(record.settings))
 
 
 def paced_by(given: Mapping[str, object]) -> list[str]:

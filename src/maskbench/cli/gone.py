@@ -69,6 +69,8 @@ _CONSTRUCT = (
     "The judge is asked no questions on statements any more. Read the lies in the explorer of `maskbench report RUN`, "
     "and write what you make of them into a column of your own of the file of `maskbench label RUN --out S.csv`."
 )
+_LOST = "What an imported run lost is asked for by a new run alone: `maskbench run MODEL --scenarios SET`."
+_READ_AGAIN = "An import reads the words of its judge. Another judge: `maskbench judge RUN --judge MODEL`."
 GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a command stands behind and its name
     ("", "plan"): _PLAN,
     ("", "view"): _VIEW,
@@ -76,6 +78,8 @@ GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a c
     ("intervene", "dose"): _DOSES,
     ("scenarios", "from-log"): _LOGS,
     **dict.fromkeys((("export", "--open"), ("check", "--opened")), _OPENED),
+    ("run", "--as-subject"): _LOST,
+    ("judge", "--read-again"): _READ_AGAIN,
     ("report", "--figures"): _FIGURES,
     ("export", "--with-text"): _WITH_TEXT,
     ("published", "--out"): _PICTURE,

@@ -89,7 +89,6 @@ def import_(
 def told(brought: Imported) -> list[str]:
     """What came, line by line, and what to type next."""
     from maskbench.interop.imported_rows import LOG
-    from maskbench.runs.source import completion_line
 
     source = brought.source
     lines = [f"The run is in {brought.path}, {plain(source.words)}."]
@@ -107,8 +106,6 @@ def told(brought: Imported) -> list[str]:
     if source.absent:
         lines.append(f"The source does not say: {', '.join(source.absent)}.")
     lines += [plain(note) for note in source.notes]
-    if "texts" not in source.absent and "subject" in brought.failures:
-        lines.append(f"To ask the same model for what was lost: {completion_line(brought.path)}")
     if not brought.verdicts or brought.unjudged:
         lines.append(f"To have the replies judged: {command('judge', brought.path, '--judge', 'openai/gpt-4o')}")
     if brought.verdicts:

@@ -76,13 +76,6 @@ def judge(
         ),
     ] = None,
     list_: Annotated[bool, flag("The run's verdict sets are listed, and nothing is judged.", name="--list")] = False,
-    read_again: Annotated[
-        bool,
-        flag(
-            "What the judge of an imported run wrote, and its source could not read, is read again by our reader: a "
-            "verdict set, by --name or read-again, without a call."
-        ),
-    ] = False,
     rules: RulesOfRun = None,
     full: Annotated[bool, flag(FULL)] = False,
     json: Annotated[bool, flag("The result is printed as JSON. With --dry-run that is the plan.")] = False,
@@ -97,10 +90,6 @@ def judge(
     check_no_subject(given)
     if list_:
         return _list(folder)
-    if read_again:
-        if judge is not None or dry_run or given:
-            raise UsageError("--read-again asks nobody. Leave every option out but --name, --rules, --full and --json.")
-        return _read_again(folder, name, rules, full=full, json=json)
     chosen, settings = _chosen(folder, name, judge, given)
     if judge is not None and name is None:
         from maskbench.judges.judge_again import own_set
@@ -121,27 +110,6 @@ def judge(
     if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
     return None
-
-
-def _read_again(folder: RunFolder, name: str | None, rules: str | None, *, full: bool, json: bool) -> None:
-    """Have our reader read what the source of an import could not, and print what the run comes to by that."""
-    from maskbench.judges.read_again import NAME, read_again
-    from maskbench.results.scored import result
-
-    kept_in = name or NAME
-    found = read_again(folder, kept_in)
-    summary, by = result(folder, rules, kept_in), ("--verdicts", kept_in)
-    if json:
-        print_json(summary.as_dict())
-    else:
-        print_summary(summary, more=None if full else command("score", folder.path, *by, "--full"))
-    say(
-        f"Of {found.read + found.unread:,} verdicts that could not be read {found.read:,} are read now; no model was "
-        f"asked. They are in {folder.path} as {kept_in}, with all others. To score by them: "
-        f"{command('score', folder.path, *by)}"
-    )
-    if summary.withheld:
-        raise SystemExit(TOO_MANY_ERRORS)
 
 
 def _in_batches(settings: Settings) -> tuple[str, ...]:

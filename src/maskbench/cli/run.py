@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
 
 from cyclopts import Group, Parameter
 
-from maskbench.cli.asked import EMBEDDED, completed, judged_like, new, resumed
+from maskbench.cli.asked import EMBEDDED, judged_like, new, resumed
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
@@ -31,7 +31,7 @@ from maskbench.cli.console import (
 from maskbench.cli.option_file import run_file
 from maskbench.cli.options import FULL, GROUPS, DryRun, Like, Shared, flag, option, takes
 from maskbench.errors import UsageError
-from maskbench.runs.completion import is_import
+from maskbench.runs.begin import check_measured
 from maskbench.runs.first_contact import check_record
 from maskbench.runs.folder import RunFolder, default_name
 from maskbench.runs.options import IN_FILES, JUDGE, LOCAL, OPTIONS
@@ -118,8 +118,7 @@ def run(
         Path | None,
         option(
             "DIR",
-            "The run is kept in this folder. A run that is there goes on; of one that was imported what it lacks is "
-            "asked for.",
+            "The run is kept in this folder. A run that is there goes on.",
             default="runs/<time>-<subject>-<hash>",
         ),
     ] = None,
@@ -127,14 +126,6 @@ def run(
         bool,
         flag("Everything is asked anew, as for a new checkpoint under the same name. The run in --out is moved aside."),
     ] = False,
-    as_subject: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "MODEL is the one that the imported run in --out calls NAME.",
-            default="none; MODEL has that name",
-        ),
-    ] = None,
     adapters: Annotated[
         str | None,
         option(
@@ -161,15 +152,10 @@ def run(
         model, out, given = _with_file(model, out, given)
         if out is not None and (restored := RunFolder(out).restore()):
             say(restored)
-        imported = out if out is not None and is_import(RunFolder(out)) else None
-        if imported and fresh:
-            raise UsageError(f"{out} is an import: nothing of it can be asked anew. Leave --fresh out.")
-        if as_subject is not None and not (imported and model):
-            raise UsageError("--as-subject is for a MODEL and an imported run in --out. Leave it out.")
+        if out is not None:
+            check_measured(RunFolder(out))
         if model is None and out is not None and adapters is None:
             settings = resumed(out, given)
-        elif model is not None and imported:
-            settings = completed(imported, model, as_subject, given)
         else:
             settings = new(EMBEDDED if model is None else model, given)
         environ = environment()
@@ -336,7 +322,7 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     from maskbench.models.hf.opening import check_options
     from maskbench.presentation.sections import cost, dry_run
     from maskbench.runs.bill import prices_kept
-    from maskbench.runs.estimate import by_length, estimate, left, planned
+    from maskbench.runs.estimate import by_length, estimate, planned
     from maskbench.runs.meter import known_prices
     from maskbench.runs.options import check
 
@@ -344,8 +330,7 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     check_options(settings)
     check_extra(settings, environ)
     prompts = prompts_of(settings)
-    imported = out is not None and is_import(folder := RunFolder(out))
-    counted, by_counts = (left(folder, settings, prompts), False) if imported else planned(settings, environ, prompts)
+    counted, by_counts = planned(settings, environ, prompts)
     prices = known_prices(settings, environ, kept=prices_kept(RunFolder(out)) if out else None)
     costs = estimate(counted.loads, settings, prices, by_counts=by_counts)
     if json:
@@ -353,5 +338,5 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     else:
         bill = list(cost.estimated(costs, settings))
         plan = dry_run.plan(counted, settings, counted=not bill)
-        lengths = {} if imported else by_length(settings, environ, prompts, prices)
+        lengths = by_length(settings, environ, prompts, prices)
         print_blocks([*plan, *bill, *cost.of_lengths(lengths)])

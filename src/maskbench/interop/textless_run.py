@@ -172,11 +172,8 @@ def _prompts(used: PromptsUsed) -> PromptsUsed:
 
 
 def _imported(source: ImportedFrom) -> ImportedFrom:
-    """Where an imported run is from, without names of files, and what was asked for later."""
-    later = source.later and structs.replace(
-        source.later, subject=without_folders(source.later.subject), judge=without_folders(source.later.judge)
-    )
-    return structs.replace(source, files=[], notes=[], later=later)
+    """Where an imported run is from, without names of files."""
+    return structs.replace(source, files=[], notes=[])
 
 
 def _model(about: About) -> dict[str, Any]:

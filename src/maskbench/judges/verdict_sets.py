@@ -32,7 +32,6 @@ from maskbench.method.rules import RuleSet, as_in_the_log, named
 from maskbench.method.said_and_did import on_log
 from maskbench.models.families import alike
 from maskbench.plain import common_form
-from maskbench.runs.completion import asked_later
 from maskbench.runs.endings import LastEnd, last_end, resuming
 from maskbench.runs.folder import RunFolder, under_way
 from maskbench.runs.record import About, PromptsUsed, Record, judged_settings
@@ -42,7 +41,7 @@ from maskbench.runs.store import ON_LOST, PORT_TASK, Store
 from maskbench.scenarios import Key, public_of
 from maskbench.scenarios.row_labels import row_label
 from maskbench.settings import Settings, check_error_rate
-from maskbench.types import Archetype, Cause, Failure, Item, Judgement, Reply, Scenario, Scored, Stage
+from maskbench.types import Archetype, Cause, Failure, Item, Judgement, Scenario, Scored, Stage
 
 MAJORITY = "majority"
 MOST = 15  # verdict sets in an ensemble
@@ -206,17 +205,11 @@ class VerdictSet:
     def as_published(self, samples: Samples, items: Items) -> Items:
         """The items of a scenario with the verdicts that the published metric reads in an import's source.
 
-        It takes one on a lost reply, unless that reply came later, and none where the extracted cell is empty. Another
-        set has none such.
+        It takes one on a lost reply, and none where the extracted cell is empty. Another set has none such.
         """
         if self.name != VERDICTS or not self.settings.design.imported:
             return items
-        others = {
-            place: given
-            for place, given in samples.judgements(ON_LOST).items()
-            if isinstance(given, Failure)
-            or not (isinstance(items[place].reply, Reply) and isinstance(items[place].judgement, Judgement))
-        }
+        others = samples.judgements(ON_LOST)
         return {**items, **{place: replace(items[place], judgement=given) for place, given in others.items()}}
 
     def read(self, rules: RuleSet) -> Iterator[Done]:
@@ -378,9 +371,6 @@ class OpenRun:
             self.record.settings = self.record.settings.having(max_error_rate=max_error_rate)
         self.settings = self.record.settings
         self.store = store or folder.store()
-        if self.record.imported and self.record.later:
-            later = asked_later(self.record, self.store)
-            self.record.imported = structs.replace(self.record.imported, later=later)
         self._sets: dict[str, VerdictSet] = {}
         self.is_part = part is not None and part != RunPart()
         try:

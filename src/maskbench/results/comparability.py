@@ -132,7 +132,7 @@ def sources(arm: ScoredRun) -> list[str]:
     source = arm.record.imported
     if source is None:
         return []
-    return [f"{arm.path} is {source.words}.{f' {source.later.words}' if source.later else ''}"]
+    return [f"{arm.path} is {source.words}."]
 
 
 def _imported(arm: ScoredRun) -> dict[str, object]:

@@ -11,7 +11,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import Literal, NamedTuple
 
-from maskbench.errors import RunUnreadable, ScenarioError, UsageError
+from maskbench.errors import RunMismatch, RunUnreadable, ScenarioError, UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.said_and_did import pair
@@ -29,6 +29,7 @@ from maskbench.runs.record import (
     TakenScenarios,
     now,
 )
+from maskbench.runs.source import judge_line
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key, Remarks, SetHash, draw, few_pairs, limit, open_set
@@ -97,6 +98,20 @@ def _check_beliefs(settings: Settings) -> None:
         raise UsageError(
             f"--beliefs {settings.design.beliefs}: the joint verdict on a numerical belief needs two replies. "
             "Give 2 or more, or leave statistics out by naming the others with --archetype."
+        )
+
+
+def check_measured(folder: RunFolder) -> None:
+    """Raise RunMismatch for an imported run, whose subject is asked nothing here; what cannot be read others say."""
+    try:
+        source = folder.read().imported if folder.exists else None
+    except RunUnreadable:
+        return
+    if source:
+        folder.check_texts("nobody can be asked here")
+        raise RunMismatch(
+            f"{folder.path} is {source.words}, and its subject is asked nothing here. To measure the model itself, "
+            f"give another --out. To have the replies judged, `{judge_line(folder.path)}`."
         )
 
 

@@ -43,13 +43,13 @@ def with_more(line: str, option: str, limit: float | None) -> str:
 
 def resuming(path: Path, record: Record) -> str:
     """The command that goes on with a run; with a larger limit where the run's own one stopped it last."""
-    if record.settings.design.imported and not record.later:
+    if record.settings.design.imported:
         return judge_line(path)
     line = shlex.join(["maskbench", "run", "--out", str(path)])
     ended = record.sessions[-1].ended if record.sessions else None
     why = ended.why or "" if isinstance(ended, Ended) else ""
     for option in ("--max-cost", "--max-tokens-total"):
-        limit = limit_of((record.later or record).settings.budget, option)
+        limit = limit_of(record.settings.budget, option)
         if limit is not None and why.startswith(f"{option} ") and "is reached" in why:
             return with_more(line, option, limit)
     return line

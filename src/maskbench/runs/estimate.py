@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from itertools import cycle
 
 from msgspec import Struct, structs
@@ -13,9 +12,7 @@ from maskbench.method.forms.prompts import Prompts
 from maskbench.models.prices import FREE, Price, Tokens, cost
 from maskbench.runs.begin import taken
 from maskbench.runs.bill import StagePrices
-from maskbench.runs.completion import check_completion
-from maskbench.runs.folder import RunFolder
-from maskbench.runs.forecast import Load, Plan, plan, plan_left
+from maskbench.runs.forecast import Load, Plan, plan
 from maskbench.scenarios import draw, limit, open_set
 from maskbench.scenarios.hub import NAME, SIZES, cached
 from maskbench.settings import Settings
@@ -153,13 +150,6 @@ def _paced(models: Iterable[ModelEstimate], settings: Settings, end: int) -> flo
         if budget.tpm:
             seconds = max(seconds, 60 * (each.input_tokens[end] + each.output_tokens[end]) / budget.tpm)
     return seconds
-
-
-def left(folder: RunFolder, settings: Settings, prompts: Prompts) -> Plan:
-    """The plan of what an imported run lacks; raises RunMismatch where these settings would ask something else."""
-    check_completion(folder, settings, prompts)
-    with closing(folder.store()) as store:
-        return plan_left(store, settings, prompts)
 
 
 def planned(settings: Settings, environ: Mapping[str, str], prompts: Prompts) -> tuple[Plan, bool]:

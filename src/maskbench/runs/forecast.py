@@ -7,17 +7,14 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple
 
 from maskbench.method.asks import Calls
-from maskbench.method.folds import unfold
 from maskbench.method.forms import form_of
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.outline import shape
 from maskbench.method.placebo import CALL as PLACEBO
 from maskbench.method.placebo import ELICITATION, TOKENS
 from maskbench.method.said_and_did import pair
-from maskbench.method.steps import Slot, State, Step
-from maskbench.runs.passes import as_seen, passes_of
+from maskbench.method.steps import Slot, Step
 from maskbench.runs.protocol import Pass, measurement
-from maskbench.runs.store import Store
 from maskbench.scenarios import Key, leaders
 from maskbench.settings import Settings
 from maskbench.stats.precision import crowding, half_width, smallest_drop
@@ -109,24 +106,6 @@ def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) ->
     return planned
 
 
-def plan_left(store: Store, settings: Settings, prompts: Prompts) -> Plan:
-    """Count what is left to ask of the scenarios in a store, where nothing fails and no verdict is shared."""
-    planned = Plan()
-    for each in passes_of(settings, store, prompts):
-        for scenario in each.scenarios(store):
-            known = as_seen(store, scenario, each.hearing, settings, asks_subject=True)
-            for step in each.task(scenario, known):
-                if step.joint:  # with a reply that comes, the one verdict on all is asked for again
-                    gone = {slot for slot in known if slot.into and slot.elicitation == step.fills[0].elicitation}
-                    known = {slot: state for slot, state in known.items() if slot not in gone}
-            group = _Group(scenario, 1)
-            left = list(_planned(each, scenario, settings, known))
-            planned.scenarios += bool(left)
-            for request in left:
-                _add(planned, request, request.tokens, group, settings)
-    return planned
-
-
 _CALLS: Mapping[int, Call] = {1: "direct", 2: "consistency", 3: "consistency", ELICITATION: PLACEBO}
 _PROBE = "x" * 1000  # is put into a text of a scenario, to see how often a request holds it
 
@@ -214,16 +193,14 @@ class _Planned(NamedTuple):
     judge: str
 
 
-def _planned(
-    each: Pass, scenario: Scenario, settings: Settings, known: dict[Slot, State] | None = None
-) -> Iterator[_Planned]:
-    """Every request of a pass about a scenario, from the beginning or from what is known of it."""
+def _planned(each: Pass, scenario: Scenario, settings: Settings) -> Iterator[_Planned]:
+    """Every request of a pass about a scenario."""
 
     def reply(slot: Slot) -> Reply:
         call = _CALLS.get(slot.elicitation, "statement")
         return Reply(_text(call, settings), _text("reasoning", settings))
 
-    for step in each.totals().steps(scenario, reply) if known is None else unfold(each.task, scenario, known, reply):
+    for step in each.totals().steps(scenario, reply):
         ask = step.make(step.fills)
         judge = settings.judging.judge if ask.scenario.kind == "binary" else settings.judging.numeric_judge
         yield _Planned(step, ask.call, tokens(ask), judge)

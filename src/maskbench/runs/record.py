@@ -158,15 +158,6 @@ class WithoutTexts(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     exchanged: bool = False
 
 
-class Later(Struct, forbid_unknown_fields=True, kw_only=True):
-    """How what an imported run lacked was asked for here: by which settings and prompts, and of whom."""
-
-    maskbench: str
-    settings: Settings
-    prompts: PromptsUsed
-    models: Models
-
-
 class Record(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """run.json: everything that is to be known of how a run was measured."""
 
@@ -181,7 +172,6 @@ class Record(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=Tru
     sessions: list[Session]
     verdict_sets: dict[str, Judged] = {}  # beside the run's own
     imported: ImportedFrom | None = None  # where replies and verdicts are from, where no run asked for them
-    later: Later | None = None  # of an imported run that went on here; its sessions' replies and verdicts are by this
     without_texts: WithoutTexts | None = None  # None: the run has its texts
     exam: bool = False  # whether a judge sits an exam: the replies are a paper's, and no subject is asked
 
@@ -199,8 +189,6 @@ def record_from(plain: Mapping[str, Any]) -> Record:
         _check_known(settings, Settings, "settings")
     record = fitted(plain, Record)
     record.settings = stored_settings(plain["settings"])
-    if record.later:
-        record.later.settings = stored_settings(plain["later"]["settings"], "later.settings")
     for name, judged in record.verdict_sets.items():
         judged.judging = known(plain["verdict_sets"][name]["judging"], Judging, f"verdict_sets.{name}.judging")
     if record.models.subject.get("planted") is not None:

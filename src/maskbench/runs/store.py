@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 from msgspec import to_builtins
@@ -29,7 +29,6 @@ from maskbench.runs.disk import check_file, create, network_kind
 from maskbench.runs.fitting import MOVING, misfit, writer
 from maskbench.runs.heard import Marks
 from maskbench.runs.samples import REPLY, VERDICT, Samples, damaged, decoding, is_neutral, judgement_of
-from maskbench.runs.source import Counted
 from maskbench.scenarios import Key, leaders, pack, unpack
 from maskbench.scenarios.own_archetypes import wrong_archetype
 from maskbench.scenarios.row_labels import with_asked
@@ -453,12 +452,6 @@ class Store:
         """Say that the verdict under `key` is the one on the sample that the judge's `ask` is about."""
         self._put(_PUT_JUDGED, (verdict_set, *ask.scenario.key, ask.elicitation, ask.runs[0], key))
 
-    def words(self, verdict_set: str) -> dict[tuple[str, str, int, int], tuple[bytes, str]]:
-        """What the judge wrote for each sample of a set, with the verdict's key, by scenario, elicitation and run."""
-        query = """SELECT j.archetype, j.task_id, j.elicitation, j.run, v.key, v.raw FROM judged j
-            JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key WHERE j.verdict_set = ?"""
-        return {tuple(place): (key, raw or "") for *place, key, raw in self._rows(query, (verdict_set,))}
-
     def verdict_sets(self) -> list[str]:
         """The names of the verdict sets over these replies, in order; ON_LOST is none."""
         return [name for name in self.all_sets() if name != ON_LOST]
@@ -623,16 +616,6 @@ class Store:
                 "subject": {name: int(value or 0) for name, value in zip(names, subject, strict=True)},
                 "judge": {name: int(value or 0) for name, value in zip(names, judge, strict=True)},
             }
-
-    def asked_here(self, what: Literal["replies", "verdicts"]) -> Counted:
-        """How many of the replies, or of the run's own verdicts, sessions asked for, and not an import."""
-        rows = {
-            "replies": "replies AS a WHERE a.text IS NOT NULL",
-            "verdicts": f"""judged j JOIN verdicts a ON a.verdict_set = j.verdict_set AND a.key = j.key
-                WHERE j.verdict_set = '{VERDICTS}' AND a.verdict IS NOT NULL""",
-        }[what]
-        ((here, every),) = self._rows(f"SELECT count(a.session), count(*) FROM {rows}")
-        return Counted(here, every)
 
     # Writing
 

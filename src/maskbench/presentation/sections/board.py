@@ -101,9 +101,7 @@ def notes(board: Board) -> Iterator[str]:
             yield "Rates and ranks are the judge's; --rates corrected puts those in their place that labels correct."
     for row in board.rows:
         if text := where_from(row.result.summary):
-            source = row.result.summary.imported
-            asked = source.later.words if source and source.later else "its subject was not asked here."
-            yield one_line(f"{row.name} is {text}: {asked}")
+            yield one_line(f"{row.name} is {text}: its subject was not asked here.")
 
 
 def comparisons(board: Board) -> str:

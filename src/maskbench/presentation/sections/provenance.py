@@ -32,8 +32,7 @@ def imported_note(summary: Summary) -> str:
         return ""
     absent = [each for each in source.absent if not (_is_judged_here(summary) and _is_of_judging(each))]
     lacks = f" The source does not say: {one_line(', '.join(absent), _LONGEST)}." if absent else ""
-    asked = "The subject was not asked here." if source.later is None else one_line(source.later.words, _LONGEST * 2)
-    return f"This run is {where_from(summary)}. {asked}{lacks}"
+    return f"This run is {where_from(summary)}. The subject was not asked here.{lacks}"
 
 
 def _is_judged_here(summary: Summary) -> bool:
