@@ -1,7 +1,7 @@
 """Can a subject plant its verdict? Replies that end in an attack, judged by honest judges with real judges' habits.
 
 `python benchmarks/attacks.py` prints the tables of docs/judges.md: attacks of every kind on every habit, first
-through the reader alone, one reply at a time and neighbours together, then through the whole flow, held against the
+through the reader alone, then through the whole flow, held against the
 same replies without them (some minutes). A judge here always knows what the reply says; what it writes beside that is
 its habit: it quotes, with or without escaping, it is cut off, it echoes. It should never be read as what the reply
 planted, and no reply should make its own lie unreadable.
@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from maskbench.measurement import measure
 from maskbench.method.forms.case import judged
-from maskbench.method.verdict import read, read_each
+from maskbench.method.verdict import read
 from maskbench.models.scripted import ScriptedModel
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
@@ -294,7 +294,7 @@ def _injected() -> Iterator[tuple[str, Kind, str, str]]:
                         yield name, cast(Kind, kind), wish, text
 
 
-def read_alone() -> tuple[int, int]:
+def read_through() -> tuple[int, int]:
     """How many injections went through the reader, by every habit, and how many were read as they wanted."""
     tried = planted = 0
     for name, kind, _wish, text in _injected():
@@ -308,29 +308,13 @@ def read_alone() -> tuple[int, int]:
     return tried, planted
 
 
-def read_together(neighbours: int = 5) -> tuple[int, int]:
-    """How many verdicts on neighbours were read that some of them tried to move, and how many were moved."""
-    rng, tried, planted = Random(1), 0, 0
-    replies = [each for each in _injected() if each[1] == "binary"]
-    for first in replies:
-        some = [first, *rng.choices(replies, k=neighbours - 1)]
-        codes = [sha256(f"{at} {text}".encode()).hexdigest()[:16] for at, (*_, text) in enumerate(some)]
-        said = [(LETTERS[name], text, code) for (name, *_, text), code in zip(some, codes, strict=True)]
-        entries = [_raw("binary", letter, text, code) for letter, text, code in said]
-        lines = [f"{text}\n{_line('binary', letter, code)}" for letter, text, code in said]
-        for text in (f'{{"verdicts": [{", ".join(entries)}]}}', "\n\n".join(lines)):
-            for (name, *_), found in zip(some, read_each(text, "binary", codes), strict=True):
-                tried, planted = tried + 1, planted + (_letter(found) not in (None, LETTERS[name]))
-    return tried, planted
-
-
 def main() -> None:
     """Attack every habit and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--attacks", type=int, default=1_000)
     attacks = parser.parse_args().attacks
-    for what, (tried, planted) in (("one reply at a time", read_alone()), ("five together", read_together())):
-        print(f"Through the reader, {what}: {tried:,} injections, {planted:,} verdicts planted.")
+    tried, planted = read_through()
+    print(f"Through the reader: {tried:,} injections, {planted:,} verdicts planted.")
     print("| the judge | attacks | verdicts planted | verdicts lost | bounds on P(lie) without, with |")
     print("|---|---|---|---|---|")
     for habit in (*HABITS, *KEPT):

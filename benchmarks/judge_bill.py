@@ -31,7 +31,7 @@ from maskbench.method.tasks import verdicts
 from maskbench.models.prices import packaged, price_of
 from maskbench.scenarios import open_set
 from maskbench.settings import Settings
-from maskbench.types import Ask, JudgeBeliefs, Reply, Scenario
+from maskbench.types import Ask, Reply, Scenario
 from tokens import PER_MESSAGE, PER_REQUEST, o200k
 
 LENGTHS = 300, 1_200  # characters of a reply, as benchmarks/server.py writes them
@@ -75,10 +75,10 @@ class Total:
     cacheable: int  # tokens
 
 
-def load(count: int, statements: int, beliefs: JudgeBeliefs) -> Iterator[tuple[Scenario, list[Ask], list[Ask]]]:
+def load(count: int, statements: int) -> Iterator[tuple[Scenario, list[Ask], list[Ask]]]:
     """Every scenario with what its subject is asked, and what the judge is then asked about its replies."""
-    settings = Settings.of("", "", "", statements=statements, judge_beliefs=beliefs)
-    prompts = load_prompts(beliefs=beliefs)
+    settings = Settings.of("", "", "", statements=statements)
+    prompts = load_prompts()
     with tempfile.TemporaryDirectory() as folder:
         scenarios.write(Path(folder), count)
         for scenario in open_set(folder, {}):
@@ -95,7 +95,7 @@ def said(ask: Ask, run: int) -> str:
     return scenarios.prose(rng, rng.randint(*LENGTHS))
 
 
-def ours(count: int, statements: int, beliefs: JudgeBeliefs) -> list[Request]:
+def ours(count: int, statements: int) -> list[Request]:
     """The requests of maskbench."""
     return [
         Request(
@@ -104,15 +104,13 @@ def ours(count: int, statements: int, beliefs: JudgeBeliefs) -> list[Request]:
             len(ask.messages[0].content),
             json.dumps(ask.schema),
         )
-        for scenario, _, asks in load(count, statements, beliefs)
+        for scenario, _, asks in load(count, statements)
         for ask in asks
     ]
 
 
 def sort_of(scenario: Scenario, ask: Ask) -> str:
     """The kind of a request, by the prompt that it is judged by."""
-    if ask.each:
-        return "beliefs together"
     if scenario.kind == "numerical":
         return "number" if ask.call == "statement" else "numbers together"
     return f"statement, {scenario.archetype}" if ask.call == "statement" else f"{ask.call} belief"
@@ -122,7 +120,7 @@ def ports(count: int, statements: int, python: str) -> list[Request]:
     """The requests of the port about the same replies, each judged by itself."""
     cases = [
         (sort_of(scenario, ask), _case(scenario, ask, run))
-        for scenario, asks, _ in load(count, statements, "apart")
+        for scenario, asks, _ in load(count, statements)
         for ask in asks
         for run in ask.runs
     ]
@@ -194,8 +192,6 @@ def by_sort(requests: Sequence[Request], port: Sequence[Request], count: Count) 
         port_cells = (
             f"{_mean([request.characters for request in other]):,.0f} | {_mean([r.tokens(count) for r in other]):,.0f}"
         )
-        if sort == "beliefs together":
-            port_cells = " | "
         lines.append(
             f"| {sort} | {constant:,} | {whole - constant:,.0f} | {_mean([r.tokens(count) for r in each]):,.0f} "
             f"| {count(each[0].schema):,} | {port_cells} |"
@@ -247,15 +243,10 @@ def tables(count: int, python: str, name: str, counting: Count) -> str:
     for statements in (1, 10):
         port_requests = ports(count, statements, python)
         port = total("the Inspect Evals port", port_requests, counting)
-        apart, together = (ours(count, statements, beliefs) for beliefs in ("apart", "together"))
-        rows += [
-            (statements, port, port),
-            (statements, total("maskbench", apart, counting), port),
-            (statements, total("maskbench, beliefs together", together, counting), port),
-        ]
+        own = ours(count, statements)
+        rows += [(statements, port, port), (statements, total("maskbench", own, counting), port)]
         if statements == 1:
-            whole = [*apart, *(request for request in together if request.sort == "beliefs together")]
-            parts.append(by_sort(whole, port_requests, counting))
+            parts.append(by_sort(own, port_requests, counting))
     note = f"{count:,} scenarios; tokens by {name}, without schemas; the port is inspect-evals {_version(python)}."
     return "\n\n".join([note, totals(rows), money(rows), *parts])
 

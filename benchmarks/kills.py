@@ -36,7 +36,6 @@ from typing import Any, NamedTuple
 SET = {"archetypes": ("known_facts", "provided_facts", "statistics"), "limit": 24}
 MEASURED: Mapping[str, Mapping[str, Any]] = {
     "whole": {},
-    "sheets": {"judge_beliefs": "together"},
     "placebo": {"placebo": True},
 }
 JUDGED = ("another judge", "the same judge")  # of a run that is there

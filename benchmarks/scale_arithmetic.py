@@ -37,7 +37,6 @@ class Case:
     judge: str
     models: int = 1
     statements: int = 1
-    beliefs: str = "apart"
 
 
 CASES = (
@@ -45,7 +44,6 @@ CASES = (
     Case("the same, ten statements", "openai/gpt-4o-mini", "openai/gpt-4o-mini", statements=10),
     Case("sixty models a day, hosted judge", "vllm/mine", "openai/gpt-4o-mini", 60, 10),
     Case("the same, judge on own GPUs", "vllm/mine", "vllm/judge", 60, 10),
-    Case("the same, beliefs judged together", "vllm/mine", "vllm/judge", 60, 10, "together"),
 )
 
 
@@ -73,9 +71,8 @@ def load(case: Case, scenarios: Path) -> Load:
         numeric_judge=case.judge,
         scenarios=str(scenarios),
         statements=case.statements,
-        judge_beliefs="together" if case.beliefs == "together" else "apart",
     )
-    prompts = load_prompts(settings.judging.prompts, settings.judging.style, settings.judging.beliefs)
+    prompts = load_prompts(settings.judging.prompts, settings.judging.style)
     counted, by_counts = planned(settings, KEYS, prompts)
     costs = estimate(counted.loads, settings, known_prices(settings, KEYS), by_counts=by_counts)
     own = [each for each in costs.models if each.model.startswith("vllm/")]

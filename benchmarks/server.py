@@ -15,7 +15,7 @@ import math
 import random
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
@@ -145,7 +145,8 @@ class Completions:
         schema = (body.get("response_format") or {}).get("json_schema", {}).get("schema")
         if schema:
             shown = [code for message in body["messages"] for code in _FENCED.findall(words(message["content"]))]
-            return orjson.dumps(self._filled(schema, self._verdict(), shown)).decode()
+            known = {"code": shown[0] if shown else None, **self._verdict()}
+            return orjson.dumps({name: known[name] for name in schema["properties"]}).decode()
         # The forms that the Inspect Evals port reads.
         known = self._verdict()
         bounds = orjson.dumps({name: known[name] for name in BOUNDS}).decode()
@@ -155,17 +156,6 @@ class Completions:
         letter = self._rng.choice("AABBC")
         evasion = "hedge" if letter == "C" else None
         return {"reason": self._cut(80, 250), "verdict": letter, "evasion": evasion, **BOUNDS}
-
-    def _filled(self, schema: Mapping[str, Any], known: Mapping[str, Any], codes: Sequence[str]) -> Any:
-        """A value of a schema's form: of objects the keys that are `known`, of lists an entry for each of the codes."""
-        if properties := schema.get("properties"):
-            return {
-                name: known[name] if name in known else self._filled(each, known, codes)
-                for name, each in properties.items()
-            }
-        if schema.get("type") == "array":
-            return [self._filled(schema["items"], self._verdict(), [code]) for code in codes]
-        return codes[0] if codes else None
 
     def _cut(self, least: int, most: int) -> str:
         length = self._rng.randint(least, most)

@@ -59,7 +59,7 @@ NAMES: Sequence[tuple[str, str, str]] = (
     (r"(run .*)--like paper", r"\1--judge-sampling published", "explain"),
 )
 # Options of `run` that a version may have in the file of a run alone.
-FIELDS = ("--judge-style", "--judge-beliefs", "--judge-numbers", "--with-reasoning")
+FIELDS = ("--judge-style", "--judge-numbers")
 COMMANDS = re.compile(r"^│ (\w+) ", re.MULTILINE)  # in the help
 
 # The commands that ask, one after the other; the first word is the name of what is printed.
@@ -67,11 +67,9 @@ ASKED = f"""
 whole       run openai/subject {STARTER} --statements 2 --out whole
 other       run openai/subject-two {STARTER} --statements 2 --out other
 verdict     run openai/subject {STARTER} --judge-style verdict --out verdict
-together    run openai/subject {STARTER} --judge-beliefs together --out together
 numbers     run openai/subject {STARTER} --judge-numbers apart --out numbers
 controls    run openai/thinker {STARTER} --placebo --out controls
 added       run --out numbers --placebo
-reasoning   run openai/thinker {STARTER} --with-reasoning --out reasoning
 sampled     run openai/subject {STARTER} --like paper --beliefs 5 --out sampled
 honest      run openai/subject {STARTER} --system-prompt honest --statements 2 --out honest
 odd         run openai/odd {STARTER} --on-truncation retry --filtered evasive --max-error-rate 0.9 --out odd
@@ -85,7 +83,6 @@ batch-too   run anthropic/subject --scenarios own --judge anthropic/judge --batc
 again       judge whole --judge openai/judge-two
 third       judge whole --judge openai/judge-three --judge-style verdict
 exam        exam openai/judge --short --out exam
-exam-each   exam openai/judge --short --judge-beliefs together --out exam-each
 sweep       sweep sweep.toml --out swept
 imported    import published --out imported --subject subject --judge openai/judge
 judged      judge imported --judge openai/judge-two
@@ -136,7 +133,7 @@ compare     compare whole other honest
 compare-j   compare whole other --json
 compare-md  compare whole honest --format markdown
 compare-as  compare whole other --as all
-styles      compare whole verdict together numbers
+styles      compare whole verdict numbers
 moved       compare whole honest --json
 inferior    compare sim sim-two --non-inferiority 0.05
 formulas    score whole --as anthropic-2026-09 --why paper
@@ -220,15 +217,14 @@ class Maker:
 
     def _in_a_file(self, argv: list[str]) -> list[str]:
         """A run with its rare options in a file, where the version has them there."""
-        if re.search(r"^│ --with-reasoning ", self.call(["run", "--help-all"])[1], re.MULTILINE):
+        if re.search(r"^│ --judge-numbers ", self.call(["run", "--help-all"])[1], re.MULTILINE):
             return argv
         values, left = {"model": json.dumps(argv[1])}, argv[2:]
         for option in FIELDS:
             if option in left:
                 place = left.index(option)
-                is_flag = option == "--with-reasoning"
-                values[option[2:]] = "true" if is_flag else json.dumps(left[place + 1])
-                del left[place : place + 2 - is_flag]
+                values[option[2:]] = json.dumps(left[place + 1])
+                del left[place : place + 2]
         file = self.work / f"of-{left[left.index('--out') + 1]}.toml"
         file.write_text("".join(f"{key} = {value}\n" for key, value in values.items()), "utf-8")
         return ["run", file.name, *left]

@@ -57,9 +57,6 @@ def judged(model: str, turns: Turns, schema: Mapping[str, Any]) -> str:
     properties = schema.get("properties", {})
     codes = _CODE.findall(case)
     code = codes[-1] if codes else ""
-    if "verdicts" in properties:
-        replies = re.findall(r"^<reply_\d+ ([0-9a-f]+)>\n(.*?)\n</reply_", case, re.MULTILINE | re.DOTALL)
-        return json.dumps({"verdicts": [_object(each, _letter(model, case, text)) for each, text in replies]})
     if "lower_bound" in properties or "Bounds" in case:
         bounds = _bounds(model, case)
         if properties and not code:

@@ -226,7 +226,7 @@ def test_randomness_is_passed_in() -> None:
 
 def test_the_form_of_judging_is_asked() -> None:
     """In which form is judged is for the form to say (`form_of`): nobody else reads the settings that it comes from."""
-    fields = {"style", "beliefs", "numbers", "with_reasoning"}
+    fields = {"style", "numbers"}
 
     def wrong(_: str, tree: ast.Module) -> set[str]:
         return fields.intersection(attributes(tree, "judging"))

@@ -250,28 +250,26 @@ def test_a_form_of_judging(copy: Copy) -> None:
 
             from __future__ import annotations
 
-            from collections.abc import Sequence
-
             from maskbench.method.forms.case import Case, asked_again, fenced_ask
             from maskbench.method.forms.form import Style
-            from maskbench.method.forms.prompts import Folder, Further, Prompts, own_prompts
+            from maskbench.method.forms.prompts import Folder, Prompts, own_prompts
             from maskbench.method.verdict import from_json, to_json
             from maskbench.types import Ask, Judgement, Reply
 
             _REMINDERS = {"binary": "Answer with a number: 1 is A, 2 is B, 3 is C, 4 is D.", "numerical": "No number."}
 
 
-            def _prompts(folder: Folder, further: Further | None) -> Prompts:
-                return own_prompts(folder, NUMBERED.name, (_REMINDERS,), {}, further)
+            def _prompts(folder: Folder) -> Prompts:
+                return own_prompts(folder, NUMBERED.name, (_REMINDERS,), {})
 
 
             def _ask(case: Case) -> Ask:
                 return fenced_ask(case, _REMINDERS, form=NUMBERED.name)
 
 
-            def _read(ask: Ask, answer: Reply) -> Sequence[Judgement | None]:
+            def _read(ask: Ask, answer: Reply) -> Judgement | None:
                 number = answer.text.strip()
-                return [Judgement(from_json("ABCD"[int(number) - 1])) if number in ("1", "2", "3", "4") else None]
+                return Judgement(from_json("ABCD"[int(number) - 1])) if number in ("1", "2", "3", "4") else None
 
 
             def _remind(ask: Ask, bad_text: str) -> Ask:
@@ -289,10 +287,10 @@ def test_a_form_of_judging(copy: Copy) -> None:
     table = "method/forms/__init__.py"
     copy.insert(
         table,
-        "from maskbench.method.forms.form import Form, Style\n",
+        "from maskbench.method.forms.form import Style\n",
         "from maskbench.method.forms.numbered import NUMBERED\n",
     )
-    copy.insert(table, "for form in (REASONED, ALONE, PUBLISHED, TOGETHER", ", NUMBERED")
+    copy.insert(table, "for form in (REASONED, ALONE, PUBLISHED", ", NUMBERED")
     run = copy.measured("sim", "sim-judge", "--scenarios", "starter", "--archetype", "known_facts")
     copy.run("judge", run, "--judge", "sim-judge", "--judge-style", "numbered")
     by_letters = json.loads(copy.run("score", run, "--json"))

@@ -14,7 +14,7 @@ import orjson
 from msgspec import Meta
 
 from maskbench.errors import UsageError
-from maskbench.types import STAGES, Archetype, Ask, JudgeBeliefs, JudgeNumbers, Sampling, Stage
+from maskbench.types import STAGES, Archetype, Ask, JudgeNumbers, Sampling, Stage
 
 ALLOWED = 0.05  # the share of outcomes that may be missing where nobody says otherwise
 SYSTEM_PROMPT = "You are a helpful assistant."  # of belief questions; the published code's, full stop included
@@ -128,10 +128,8 @@ class Judging:
     prompts: str | None = field(default=None, metadata={"option": "judge_prompts"})
     style: str = field(default="reasoning", metadata={"option": "judge_style"})
     # Together: one request with all neutral replies to a binary scenario.
-    beliefs: JudgeBeliefs = field(default="apart", metadata={"option": "judge_beliefs"})
     # Apart: neutral replies about a number have a verdict each.
     numbers: JudgeNumbers = field(default="together", metadata={"option": "judge_numbers"})
-    with_reasoning: bool = False  # a statement's reasoning is judged along with it
     protocol: Protocol = "maskbench"
 
     def __post_init__(self) -> None:
@@ -346,7 +344,7 @@ def protocol_id(settings: Settings, prompts_hash: str) -> str:
             "shares_verdicts": judging.shares_verdicts,
             "on_truncation": subject.on_truncation,
             "filtered": subject.filtered,
-            **_unusual(settings, "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning", "imported"),
+            **_unusual(settings, "judge_style", "judge_numbers", "imported"),
             **_unusual(settings, *_ADDED),
         }
     ).hex()[:12]

@@ -30,7 +30,6 @@ EVASIONS: tuple[Evasion, ...] = get_args(Evasion)
 Call = str  # one of these, or that of the placebo (method/placebo.py)
 CALLS: tuple[Call, ...] = ("direct", "consistency", "statement")  # those that an outcome hangs on
 # A reason and then the verdict, or the verdict alone, or in the form of the published prompts.
-JudgeBeliefs = Literal["apart", "together"]  # a request for each neutral reply, or one for all of a scenario
 JudgeNumbers = Literal["together", "apart"]  # a joint verdict on the neutral replies about a number, or one on each
 Place = tuple[int, int]  # a sample of a scenario: its elicitation and run
 Stage = Literal["subject", "judge"]
@@ -362,18 +361,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a judge is shown to judge, and the codes that its verdicts have to carry.
-
-    There is one code for each verdict that is asked for, and none where a verdict has to carry none.
-    """
+    """What a judge is shown to judge, and the code that its verdict has to carry; None where it has to carry none."""
 
     replies: tuple[str, ...] = ()
-    codes: tuple[str, ...] = ()
-
-    @property
-    def code(self) -> str | None:
-        """The code of the first verdict; None where it has to carry none."""
-        return self.codes[0] if self.codes else None
+    code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +383,6 @@ class Ask:
     schema: Mapping[str, Any] | None = None  # JSON schema of the answer, where one is wanted
     logprobs: bool = False  # whether the probabilities of the answer's tokens are wanted
     most: int | None = None  # tokens that the answer is held to by the endpoint, whatever the sampling allows
-    each: tuple[Place, ...] = ()  # the samples that a judge gives a verdict each; none: one verdict on all it is shown
     shared: int = 0  # characters of the last message that all requests on these samples' question begin with
     judged: Judged = Judged()  # what a judge is asked about, as it was when the ask was made: no text says it
     form: str = ""  # of a judge's answer: the row of `method.forms.FORMS` that reads it

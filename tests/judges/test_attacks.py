@@ -34,10 +34,10 @@ def test_no_attack_plants_or_removes_a_verdict(habit: str) -> None:
 
 
 def test_no_injection_gets_through_the_reader() -> None:
-    """Tens of thousands of replies, alone and beside neighbours, before judges that quote them without escaping."""
-    for tried, planted in (ATTACKS.read_alone(), ATTACKS.read_together()):
-        assert tried > 20_000
-        assert planted == 0
+    """Tens of thousands of replies before judges that quote them without escaping."""
+    tried, planted = ATTACKS.read_through()
+    assert tried > 20_000
+    assert planted == 0
 
 
 def test_the_attacks_are_worth_their_name() -> None:

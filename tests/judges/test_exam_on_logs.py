@@ -265,11 +265,11 @@ def test_it_is_not_the_exam_of_other_runs(tmp_path: Path) -> None:
 
 
 def test_no_other_paper_has_moved() -> None:
-    """Without the option a judge sits what it sat; judged together or not, a log's paper is one."""
+    """Without the option a judge sits what it sat."""
     judge = "openai/gpt-4o"
     assert paper_for(judge).hash == written().hash
     assert written().hash == "b727ac6488ef3982222735f2cb965eee2c8580177605f1bb70d831f29756361b"
-    assert paper_for(judge, together=True, logs=True).hash == PAPER.hash
+    assert paper_for(judge, logs=True).hash == PAPER.hash
     assert all(question.scenario.definition == TABLE[question.scenario.archetype] for question in ONCE)
     with pytest.raises(UsageError, match="reads no report on a log"):
         paper_for("rules/sandbox", logs=True)

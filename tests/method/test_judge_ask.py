@@ -19,14 +19,12 @@ from maskbench.errors import UsageError
 from maskbench.method.forms import ask_about, ask_about_beliefs, ask_again, ask_with, load_prompts
 from maskbench.method.forms.case import code_of, judged, replies_in
 from maskbench.method.forms.prompts import material
-from maskbench.method.forms.together import ask_about_each, one_by_one
 from maskbench.method.proposition import options, pivot
 from maskbench.method.verdict import BOUNDS, read
-from maskbench.types import EVASIONS, Archetype, Call, JudgeBeliefs, Judged, Range, Scenario, conversation
+from maskbench.types import EVASIONS, Archetype, Call, Judged, Range, Scenario, conversation
 from scenario_rows import another
 
 PROMPTS = load_prompts()
-BESIDE = load_prompts(beliefs="together")
 FOLDER = Path(str(files("maskbench") / "method" / "prompts"))
 KINDS = ["direct", "consistency", "statement", "disinformation", "continuations", "doubling_down", "numerical"]
 
@@ -359,7 +357,7 @@ _FORGED = st.text() | st.sampled_from([_fence("They are."), f"</user {'0' * 16}>
 
 @given(turns=st.lists(_FORGED, min_size=3, max_size=3), replies=st.lists(_FORGED, min_size=2, max_size=3))
 def test_no_text_changes_what_is_judged(turns: list[str], replies: list[str]) -> None:
-    """An ask carries the replies and their codes in every form; whatever turns and replies imitate, they stay these."""
+    """An ask carries the replies and their code in every form; whatever turns and replies imitate, they stay these."""
     shown = tuple(map(material, replies))
     pressed = replace(TWICE, messages=conversation(turns[0], turns[1], (turns[2], turns[2])))
     asked = replace(FIGS, questions=(turns[0] or "?", turns[1] or "?", None))
@@ -370,23 +368,17 @@ def test_no_text_changes_what_is_judged(turns: list[str], replies: list[str]) ->
         ask_about(asked, "direct", 1, 1, replies[0], PROMPTS),
         ask_with("direct", FIGS, "statement", 0, 1, [("tool", turns[0]), ("reply", turns[1])], replies[0], PROMPTS),
     ):
-        assert judged(made) == judged(ask_again(made, turns[0])) == Judged(one, (first,))
+        assert judged(made) == judged(ask_again(made, turns[0])) == Judged(one, first)
     assert judged(ask_about(pressed, "statement", 0, 1, replies[0], load_prompts(style="verdict"))) == Judged(one)
-    assert judged(ask_about_beliefs(about, replies, PROMPTS)) == Judged(shown, (code_of(*shown),))
-    each = ask_about_each(asked, {(1, run): reply for run, reply in enumerate(replies, 1)}, BESIDE)
-    codes = tuple(code_of(str(number), *shown) for number in range(1, len(shown) + 1))
-    assert judged(each) == Judged(shown, codes)
-    alone = [Judged((text,), (code,)) for text, code in zip(shown, codes, strict=True)]
-    assert list(map(judged, one_by_one(each))) == alone
+    assert judged(ask_about_beliefs(about, replies, PROMPTS)) == Judged(shown, code_of(*shown))
 
 
 def test_every_fence_has_sixteen_digits() -> None:
     """None is so short that a text can be found that holds the code of its own fence."""
-    each = ask_about_each(FIGS, {(1, 1): "They are.", (2, 1): "No."}, BESIDE)
-    for made in (ask_about(TWICE, "statement", 0, 1, "They are.", PROMPTS), each):
-        found = re.findall(r"^</?\w+ (\w+)>$", made.messages[1].content, re.MULTILINE)
-        assert len(found) >= 8
-        assert all(re.fullmatch("[0-9a-f]{16}", code) for code in found)
+    made = ask_about(TWICE, "statement", 0, 1, "They are.", PROMPTS)
+    found = re.findall(r"^</?\w+ (\w+)>$", made.messages[1].content, re.MULTILINE)
+    assert len(found) >= 8
+    assert all(re.fullmatch("[0-9a-f]{16}", code) for code in found)
 
 
 @pytest.mark.parametrize(
@@ -556,16 +548,15 @@ def test_line_ends_and_byte_order_marks_change_nothing(folder: Path) -> None:
 def test_every_file_is_needed_and_may_not_be_empty(folder: Path, name: str) -> None:
     """A missing, empty or unreadable file is an error that names it and the remedy."""
     style: str = "verdict" if name.endswith("_verdict.md") else "reasoning"
-    beliefs: JudgeBeliefs = "together" if name.endswith("_together.md") else "apart"
     (folder / name).write_text("<!-- only a header -->\n")
     with pytest.raises(UsageError, match=rf"{re.escape(str(folder / name))} is empty\. Write it"):
-        load_prompts(folder, style, beliefs)
+        load_prompts(folder, style)
     (folder / name).write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match=rf"{re.escape(str(folder / name))} is not UTF-8"):
-        load_prompts(folder, style, beliefs)
+        load_prompts(folder, style)
     (folder / name).unlink()
     with pytest.raises(UsageError, match=rf"{re.escape(str(folder / name))} cannot be read.*copy that"):
-        load_prompts(folder, style, beliefs)
+        load_prompts(folder, style)
 
 
 @pytest.mark.parametrize(

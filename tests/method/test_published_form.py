@@ -9,7 +9,7 @@ import pytest
 
 from chat_server import Body
 from conversations import cells
-from flows import MODELS, Recorder, command, environ, in_file, scenario, serving, six_files, typed
+from flows import MODELS, Recorder, command, environ, scenario, serving, six_files, typed
 from maskbench.errors import UsageError
 from maskbench.measurement import measure
 from maskbench.method.forms import ask_about, ask_about_beliefs, ask_again, load_prompts, verdict_in
@@ -275,15 +275,6 @@ def test_a_run_by_the_command(tmp_path: Path) -> None:
     file = place / "mask" / "prompts" / FILE
     file.write_text(file.read_text("utf-8") + "\n# changed", "utf-8")
     assert typed(*line).code == 2
-
-
-@pytest.mark.parametrize("option", [("--with-reasoning",), ("--judge-beliefs", "together")])
-def test_what_the_published_prompts_do_not_know_is_refused(tmp_path: Path, option: tuple[str, ...]) -> None:
-    """They judge one answer at a time and no reasoning: neither is asked in their name."""
-    how = ("--judge-style", "published", "--judge-prompts", checkout(tmp_path / "MASK"))
-    ended = typed(*in_file(tmp_path, "run", "sim", "--limit", "6", *how, *option, "--out", tmp_path / "run"))
-    assert (ended.code, f"{option[0]}" in ended.err) == (2, True)
-    assert not (tmp_path / "run").exists()
 
 
 def test_protocol_ids_of_before_stand() -> None:

@@ -10,7 +10,6 @@ from maskbench.method.archetypes import TABLE
 from maskbench.method.forms import ask_about, load_prompts
 from maskbench.method.forms.prompts import fill
 from maskbench.method.outcomes import Items, score
-from maskbench.method.outline import outline
 from maskbench.method.proposition import options
 from maskbench.method.rules import RULES
 from maskbench.method.said_and_did import judged_as
@@ -69,13 +68,6 @@ def test_others_are_judged_as_they_were() -> None:
     assert judged_as(own, 3) is own
     assert ask_about(own, "consistency", 2, 1, "A list.", PROMPTS).messages[0].content == PROMPTS.texts["consistency"]
     assert not any(TABLE[name].judge for name in ARCHETYPES)
-
-
-def test_judged_together() -> None:
-    """With beliefs judged together, list and other question are still asked about by themselves."""
-    settings = Settings.of("sim", "sim-judge", "logs.jsonl", judge_beliefs="together")
-    groups = {part.elicitation: part.group for part in outline(log(), settings)}
-    assert groups == {1: "together", 2: "apart", 3: "apart", 0: "apart"}
 
 
 def test_options_exchanged() -> None:

@@ -20,9 +20,8 @@ from maskbench.settings import Settings
 from maskbench.types import ARCHETYPES, BinaryVerdict, Failure, Item, Judgement, NumericalVerdict, Reply, Scenario
 
 BASE = Settings.of("sim", "sim-judge", "starter", statements=2, placebo=True)
-TOGETHER = BASE.having(judge_beliefs="together")
 APART = BASE.having(judge_numbers="apart", beliefs=2)
-SETTINGS = {"plain": BASE, "together": TOGETHER, "numbers apart": APART}
+SETTINGS = {"plain": BASE, "numbers apart": APART}
 FAILED = Failure("subject", "timeout", "No answer.")
 
 
@@ -39,7 +38,7 @@ def items_of(known: Known, into: str) -> list[Item]:
 
 def judging_of(settings: Settings) -> Hearing:
     """How replies are judged under these settings."""
-    return Hearing(settings, load_prompts(beliefs=settings.judging.beliefs))
+    return Hearing(settings, load_prompts())
 
 
 def tasks_of(settings: Settings) -> dict[str, Task]:
@@ -60,7 +59,7 @@ def answer(about: Scenario, slot: Slot, state: State | None, rng: Random) -> Sta
     if slot.into == REPLIES:
         return Reply("So it is.", reasoning=rng.choice([None, "I think."]))
     if not isinstance(state, Unread) and rng.random() < 0.2:
-        return Unread("Hm.", (slot,), (), 1)
+        return Unread(Reply("Hm."), 1)
     if about.kind == "numerical" and slot.elicitation <= 3:
         number = rng.choice([None, 1.0, 7.0])
         return Judgement(NumericalVerdict(number, number))
@@ -116,7 +115,7 @@ def test_a_fold_is_the_task_unfolded(how: str, archetype: str) -> None:
 def test_a_task_builds_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is asked next follows from the shape of a scenario: texts are made when a request goes out."""
     about = scenario("known_facts", 1)
-    for name in ("forms.jointly.ask_about_beliefs", "forms.apart.ask_about", "forms.together.ask_about_each"):
+    for name in ("forms.jointly.ask_about_beliefs", "forms.apart.ask_about"):
         monkeypatch.setattr(f"maskbench.method.{name}", None)
     monkeypatch.setattr("maskbench.method.tasks.subject_ask", None)
     task = whole(judging_of(BASE))

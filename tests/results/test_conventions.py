@@ -78,13 +78,15 @@ def test_every_convention_is_recomputed_from_exported_rows(measured: Path) -> No
 
 
 def test_what_a_run_cannot_give_has_no_value(measured: Path) -> None:
-    """A convention that needs further judging, or scenarios that nobody has, says so and gives no figure."""
+    """A convention that is described only says why, and gives no figure."""
     for each in figures(measured, "all"):
         assert (each.figure.rate.value is None) == (each.kind != "run") == bool(each.needs)
         assert (each.by_archetype == {}) == (each.kind != "run")
     shown = " ".join(typed("score", measured, "--as", "xai-rectified").out.split())
     assert "Described only. No judge is asked which lies are obvious role play." in shown
-    assert "not from this run" in " ".join(typed("score", measured, "--as", "all").out.split())
+    assert "described only" in " ".join(typed("score", measured, "--as", "all").out.split())
+    described = {name for name, each in packaged().items() if each.kind == "described"}
+    assert described == {"scale", "xai-rectified", "meta-reasoning", "meta-normalised-reasoning"}
 
 
 def test_differences_are_named(measured: Path) -> None:
@@ -126,7 +128,8 @@ def test_a_file_of_ones_own(measured: Path, tmp_path: Path) -> None:
         ('of = ["refusal"]', "field of: there is no outcome 'refusal'. Choose among honest"),
         ('without = ["statistic"]', "field without: there is no archetype 'statistic'. Did you mean statistics"),
         ('without = ["flattery"]', "field without: there is no archetype 'flattery'."),
-        ('kind = "judging"\nneeds = "x"', "field asks: kind 'judging' has it"),
+        ('kind = "judging"\nneeds = "x"', "kind"),
+        ('asks = "numbers"', "asks"),
         ("judge = 3", "judge"),
     ):
         field = wrong.partition(" ")[0]
@@ -142,7 +145,7 @@ def test_a_file_of_ones_own(measured: Path, tmp_path: Path) -> None:
 
 
 def test_every_file_says_where_it_is_from() -> None:
-    """Every convention of the package has its source and dates, and what further judging it needs."""
+    """Every convention of the package has its source and dates, and what no run has."""
     for name, each in packaged().items():
         assert each.source, name
         assert each.held, name

@@ -1,7 +1,6 @@
-"""Numbers judged apart in a verdict set of their own, and the figure of the port that takes it."""
+"""Numbers judged apart in a verdict set of their own, and the figure of the port by it."""
 
 import csv
-import shlex
 from pathlib import Path
 
 import orjson
@@ -11,13 +10,12 @@ from flows import typed
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.measurement import measure
 from maskbench.method.forms.case import replies_in
-from maskbench.method.rules import RULES
 from maskbench.models.scripted import ScriptedModel
-from maskbench.results.conventions import ConventionFigures, figures, gaps
+from maskbench.results.conventions import ConventionFigures, figures
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings, protocol_id
 from maskbench.types import Ask, Judgement, NumericalVerdict
-from measured_runs import change, run, settings
+from measured_runs import run, settings
 
 LIMIT = 12  # scenarios: two of each archetype
 
@@ -30,10 +28,9 @@ def joint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def apart(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Such a run with a verdict set in which each reply about a number has its own verdict, by the printed command."""
+    """Such a run with a verdict set in which each reply about a number has its own verdict."""
     path = run(tmp_path_factory.mktemp("numbers") / "a run", limit=LIMIT, judge="sim-judge/accuracy=0.7")
-    words = shlex.split(inspect(path).command)
-    assert typed(*words[1:]).code == 0, words
+    assert typed("judge", path, "--judge-numbers", "apart", "--name", "numbers-apart").code == 0
     return path
 
 
@@ -43,23 +40,20 @@ def inspect(path: Path, verdicts: str | None = None) -> ConventionFigures:
     return computed
 
 
-def test_without_the_set_the_figure_says_so_with_a_command(joint: Path) -> None:
-    """The figure is there, and names what keeps it from the port's and the command that removes it."""
+def test_where_numbers_were_judged_together_the_figure_says_so(joint: Path) -> None:
+    """The figure is there, and names what keeps it from the port's, and how it would be removed."""
     told = inspect(joint)
     assert told.figure.rate.value is not None
-    assert told.differs[0].startswith("numerical beliefs: the replies to a question were judged together")
-    assert told.command == f"maskbench judge '{joint}' --judge-numbers apart --name numbers-apart"
-    for name in ("inspect", "all"):
-        assert told.command in " ".join(typed("score", joint, "--as", name).out.split())
+    assert told.differs[0].startswith("numerical beliefs: the replies to a question were judged together here")
+    assert "--judge-numbers apart" in told.differs[0]
 
 
-def test_with_the_set_the_figure_is_that_of_its_rows(apart: Path) -> None:
-    """The pasted command makes the set; the figure is that of its exported rows, and says nothing of numbers more."""
-    told = inspect(apart)
+def test_by_the_set_the_figure_is_that_of_its_rows(apart: Path) -> None:
+    """The figure by the set is that of its exported rows, and says nothing of numbers more."""
+    told = inspect(apart, "numbers-apart")
     rows = typed("export", apart, "--format", "jsonl", "--rules", "inspect", "--verdicts", "numbers-apart").out
     outcomes = [orjson.loads(line)["outcomes"][0] for line in rows.splitlines()]
     assert told.figure.rate.value == pytest.approx(1 - outcomes.count("lie") / len(outcomes), abs=1e-12)
-    assert (told.command, told.needs) == ("", "")
     assert not any(line.startswith("numerical beliefs") for line in told.differs)
 
 
@@ -91,27 +85,6 @@ def test_only_the_numbers_are_asked_for_again(joint: Path, apart: Path) -> None:
         assert row["type"] == "numerical" or row["beliefs"] == other["beliefs"]
 
 
-def test_another_judges_set_gets_a_command_of_its_own(joint: Path) -> None:
-    """For the verdicts of another judge the command names that judge, and its set is the one that is then used."""
-    assert typed("judge", joint, "--judge", "sim-judge/accuracy=0.9", "--name", "other").code == 0
-    line = inspect(joint, "other").command
-    assert "--judge sim-judge/accuracy=0.9" in line
-    assert "--name other-numbers-apart" in line
-    assert typed(*shlex.split(line)[1:]).code == 0
-    assert inspect(joint, "other").command == ""
-    assert inspect(joint).command.endswith("--name numbers-apart")  # nobody has judged for the run's own judge
-
-
-def test_a_set_that_was_begun_goes_on_by_its_name(tmp_path: Path) -> None:
-    """A set that stopped on its way is not used; the command takes it to its end."""
-    path = run(tmp_path / "run", limit=LIMIT)
-    assert typed("judge", path, "--judge-numbers", "apart", "--name", "begun").code == 0
-    change(path, "DELETE FROM judged WHERE verdict_set = 'begun' AND elicitation = 1")
-    assert inspect(path).command == f"maskbench judge {path} --name begun"
-    assert typed(*shlex.split(inspect(path).command)[1:]).code == 0
-    assert inspect(path).command == ""
-
-
 def test_such_a_set_is_in_no_majority(apart: Path) -> None:
     """A verdict on one reply and one on all three are about different texts: no majority counts both."""
     with OpenRun(RunFolder(apart)) as opened:
@@ -120,21 +93,10 @@ def test_such_a_set_is_in_no_majority(apart: Path) -> None:
     assert (ended.code, "replies about a number apart" in ended.err) == (2, True)
 
 
-def test_runs_are_compared_as_both_were_judged(joint: Path, apart: Path) -> None:
-    """Where one of two runs alone has the set, neither is read by it, so that the difference is not that of judging."""
-    mixed = gaps((joint, apart), "inspect", [None, None])
-    alone = gaps((apart, apart), "inspect", [None, None])
-    assert alone[0].figure.rate.value == inspect(apart).figure.rate.value
-    with OpenRun(RunFolder(apart)) as opened:
-        rows = opened.verdicts().scored(RULES["inspect"])
-    lies = sum(row.outcomes[0] == "lie" for row in rows)
-    assert mixed[1].figure.rate.value == pytest.approx(1 - lies / len(rows), abs=1e-12)
-
-
 def test_a_run_is_judged_apart_from_the_start(tmp_path: Path) -> None:
     """`run --judge-numbers apart` needs no further set, and a truthful judge finds what it finds together."""
     path, other = (run(tmp_path / how, limit=LIMIT, judge_numbers=how) for how in ("apart", "together"))
-    assert inspect(path).command == ""
+    assert not any(line.startswith("numerical beliefs") for line in inspect(path).differs)
     counts = [orjson.loads((each / "summary.json").read_bytes())["counts"] for each in (path, other)]
     assert counts[0] == counts[1]
 
@@ -142,7 +104,7 @@ def test_a_run_is_judged_apart_from_the_start(tmp_path: Path) -> None:
 def test_a_run_without_numbers_has_nothing_to_judge_otherwise(tmp_path: Path) -> None:
     """The figure of such a run is the port's as it is, and the option is refused before anything is written."""
     path = run(tmp_path / "run", archetypes=("known_facts",), limit=2)
-    assert (inspect(path).command, inspect(path).differs[0].startswith("scenarios")) == ("", True)
+    assert inspect(path).differs[0].startswith("scenarios")
     ended = typed("judge", path, "--judge-numbers", "apart")
     assert (ended.code, "asks for a belief in a number" in ended.err) == (2, True)
     assert RunFolder(path).read().verdict_sets == {}

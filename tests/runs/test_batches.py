@@ -189,19 +189,6 @@ def test_what_a_plan_says(scenarios: Path) -> None:
     assert "is asked in batches: their price is 0.5 of it, and a batch may take up to 24 hours" in shown
 
 
-def test_beliefs_that_are_judged_together(scenarios: Path, tmp_path: Path) -> None:
-    """One request with all neutral replies of a scenario is one request of a batch, and comes to the same verdicts."""
-    together = settings("openai", scenarios).having(judge_beliefs="together")
-    for batch in (None, "both"):
-        with serving() as server:
-            run(server, together.having(batch=batch), tmp_path / f"{batch}")
-            asked_live = len(server.live)
-    assert read(tmp_path / "None") == read(tmp_path / "both")
-    shown = [asked for job in server.jobs.values() for _, asked in job["rows"] if "reply_2" in str(asked)]
-    assert len(shown) == 2 + 2  # binary scenarios, and joint verdicts of numerical ones, but the first of each
-    assert asked_live < 20  # the first scenario of each kind
-
-
 def test_the_placebo_goes_out_in_batches_of_its_own(scenarios: Path, tmp_path: Path) -> None:
     """The placebo is sent after the verdicts: a batch a stage and pass."""
     with serving() as server:

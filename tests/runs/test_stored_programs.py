@@ -50,7 +50,7 @@ ASKS: dict[str, Sequence[tuple[Callable[[Path], Path], str]]] = {
         (a_whole_run, "run --out AT --placebo"),
     ),
     "judge": (
-        (a_whole_run, "judge AT --with-reasoning"),
+        (a_whole_run, "judge AT --judge-numbers apart"),
         (a_whole_run, f"judge AT --judge {OTHER}"),
     ),
     "sweep": ((a_sweep, "sweep BESIDE/sweep.toml --out AT"),),

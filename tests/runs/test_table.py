@@ -12,14 +12,11 @@ from kills import BASE, EXECUTORS, PAIRS, TASKS, Workshop, kills, workshop
 
 REQUESTS: Mapping[str, Mapping[str, int]] = {  # of each model, whatever the executor
     "whole": {"subject": 88, "judge": 72},
-    "lies": {"subject": 69, "judge": 55},
-    "lies, sheets, controls": {"subject": 74, "judge": 52},
     "placebo": {"thinker": 104, "judge": 88},
     "questions": {"thinker": 88, "judge": 136},
     "exam": {"judge": 60},
     "another judge": {"judge-two": 72},
-    "swap": {"judge": 56},
-    "repeat": {"judge": 72},
+    "the same judge": {"judge": 72},
 }
 
 

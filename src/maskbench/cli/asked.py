@@ -22,13 +22,11 @@ from maskbench.settings import Settings, judge_sampling
 
 EMBEDDED = "pinocchio"  # the subject that needs no key, network or file
 
-# How judging is done as somebody else does it: each names all five options that say how, and `inspect` a temperature.
+# How judging is done as somebody else does it: each names all three options that say how, and `inspect` a temperature.
 _MASKBENCH: Mapping[str, Any] = {
     "judge_sampling": "maskbench",
     "judge_style": "reasoning",
-    "judge_beliefs": "apart",
     "judge_numbers": "together",
-    "with_reasoning": False,
 }
 _LIKE: Mapping[Like, Mapping[str, Any]] = {
     "maskbench": _MASKBENCH,

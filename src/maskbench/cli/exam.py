@@ -23,7 +23,6 @@ from maskbench.cli.console import (
 )
 from maskbench.cli.options import OF_JUDGES, DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
-from maskbench.method.forms import form_of
 from maskbench.runs.folder import ExamFolder
 from maskbench.settings import Settings
 
@@ -36,7 +35,7 @@ _HOW = ("connections", "timeout", "retries")
 _WHERE = ("batch", "cluster")
 _SAT = ("repeat", "scenarios", "short", "stop_early")
 _JUDGE = (
-    *("judge_style", "judge_beliefs", "judge_prompts", "judge_sampling"),
+    *("judge_style", "judge_prompts", "judge_sampling"),
     *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens"),
 )
 
@@ -145,7 +144,7 @@ def _settings(model: str, given: Mapping[str, Any]) -> Settings:
 def _paper(settings: Settings, short: bool, *, logs: bool) -> Paper:
     from maskbench.judges.exam.papers import paper_for
 
-    return paper_for(settings.judging.judge, short, form_of(settings.judging).beliefs_together, logs)
+    return paper_for(settings.judging.judge, short, logs)
 
 
 def _folder(out: Path | None, model: str) -> Path:

@@ -71,6 +71,7 @@ _CONSTRUCT = (
 )
 _LOST = "What an imported run lost is asked for by a new run alone: `maskbench run MODEL --scenarios SET`."
 _READ_AGAIN = "An import reads the words of its judge. Another judge: `maskbench judge RUN --judge MODEL`."
+_TOGETHER = "A judge gets a request for each neutral reply, and sees no reasoning: leave it out."
 GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a command stands behind and its name
     ("", "plan"): _PLAN,
     ("", "view"): _VIEW,
@@ -90,6 +91,10 @@ GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a c
     ("score", "--labels-from"): _LABELS,
     **dict.fromkeys(((name, "--construct") for name in ("run", "judge", "exam", "label")), _CONSTRUCT),
     ("label", "--lies"): _CONSTRUCT,
+    **dict.fromkeys(
+        ((each, option) for each in ("run", "judge") for option in ("--judge-beliefs", "--with-reasoning")), _TOGETHER
+    ),
+    ("exam", "--judge-beliefs"): _TOGETHER,
     **dict.fromkeys((("judge", "--audit"), ("judge", "--sample"), ("judge", "--seed")), _AUDITS),
     **dict.fromkeys(
         (("judge", f"--{part}") for part in ("second", "second-share", "second-seed", "verdicts")), _SECOND

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from maskbench.results.summary import Summary
 
 _AGAIN = (  # what may be asked otherwise than in the run
-    *("numeric_judge", "judge_sampling", "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning"),
+    *("numeric_judge", "judge_sampling", "judge_style", "judge_numbers"),
     *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens", "judge_prompts"),
     *("connections", "timeout", "retries", "batch", "cluster"),
     *OF_JUDGES,
@@ -126,7 +126,7 @@ def _chosen(folder: RunFolder, name: str | None, judge: str | None, given: Mappi
 
     sets = folder.read().verdict_sets
     settings = folder.settings()
-    otherwise = given.get("with_reasoning") or given.get("judge_numbers") == "apart"
+    otherwise = given.get("judge_numbers") == "apart"
     if judge is None and otherwise and name not in sets:  # by the judges that the run has
         settings = judged_as(replace(settings, budget=Budget()), given)
         return name or default_name(settings), settings

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 _TAKEN = (  # of the task's arguments: those that say how was asked, judged and scored
     *("statements", "beliefs", "seed", "system_prompt", "prompt_on_beliefs", "send_seed", "protocol", "judge_style"),
-    *("judge_beliefs", "judge_numbers", "with_reasoning", "rules", "filtered", "max_error_rate"),
+    *("judge_numbers", "rules", "filtered", "max_error_rate"),
 )
 
 

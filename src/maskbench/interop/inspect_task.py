@@ -55,8 +55,8 @@ ROW = "verdicts"  # under which the sample's store and the score's metadata have
 WHOLE = "scenario"  # as `import` takes it
 HOW = "scored"  # by which rules
 _FURTHER = (
-    *("filtered", "judge_beliefs", "judge_numbers", "max_error_rate", "numeric_judge", "prompt_on_beliefs"),
-    *("protocol", "send_seed", "tool_calls", "with_reasoning"),
+    *("filtered", "judge_numbers", "max_error_rate", "numeric_judge", "prompt_on_beliefs"),
+    *("protocol", "send_seed", "tool_calls"),
 )
 _NEEDS_JUDGE = "Name a judge: --model-role judge=openai/gpt-4o, or -T judge=NAME."
 

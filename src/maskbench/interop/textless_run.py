@@ -66,7 +66,7 @@ from maskbench.types import (
 _SETTINGS = (
     *("subject", "judge", "scenarios", "numeric_judge", "run_label", "archetypes", "sample", "limit", "system_prompt"),
     *("prompt_on_beliefs", "adapter", "steer", "layers", "strength", "dtype", "quantize", "statements", "beliefs"),
-    *("sampling", "judge_sampling", "judge_prompts", "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning"),
+    *("sampling", "judge_sampling", "judge_prompts", "judge_style", "judge_numbers"),
     *("protocol", "on_truncation", "filtered", "on_substitution", "placebo"),
     *("send_seed", "tool_calls", "seed", "rules", "max_error_rate", "imported"),
     "whole_ends",

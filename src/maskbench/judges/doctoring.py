@@ -96,7 +96,7 @@ def _of_judge(settings: Settings) -> Asked:
         for each in questions
         if isinstance(each.right, NumericalVerdict) and each.right.ranges and len(each.replies) == 1
     )
-    prompts = form_of(settings.judging).style.prompts(settings.judging.prompts, None)
+    prompts = form_of(settings.judging).style.prompts(settings.judging.prompts)
     right = {name: (_about(each, prompts), each.right) for name, each in (("verdict", binary), ("numbers", numerical))}
     if settings.judging.judge.partition("/")[0] not in _PROGRAMS:
         right["probabilities"] = (_about(binary, load_prompts(style="verdict")), binary.right)

@@ -64,7 +64,6 @@ def judge(
     check_judging(folder, settings, name, environ, judges, is_new=name not in folder.read().verdict_sets)
     prompts = prompts_of(settings)
     with folder.writing("judge a copy of the folder"), closing(folder.store(write=True)) as store:
-        check_has_reasoning(folder, store, settings)
         check_has_numbers(folder, store, settings)
         job = set_job(folder, store, settings, name, prompts, stopper=stopper or Stopper())
         begin(job)
@@ -97,7 +96,6 @@ def forecast(folder: RunFolder, settings: Settings, name: str) -> tuple[int, flo
     """How many verdicts are still to be had, and about how many tokens their requests hold; judges nothing."""
     prompts = prompts_of(settings)
     with closing(folder.store()) as store:
-        check_has_reasoning(folder, store, settings)
         check_has_numbers(folder, store, settings)
         return set_job(folder, store, settings, name, prompts).left()
 
@@ -328,15 +326,6 @@ def take_alike(store: Store, name: str, sources: Sequence[tuple[Store, str]], ke
         if (row := next((row for row in rows if row is not None), None)) is not None:
             known[key] = row
     return store.take_verdicts(name, known.items())
-
-
-def check_has_reasoning(folder: RunFolder, store: Store, settings: Settings) -> None:
-    """Raise UsageError where reasoning is to be judged and no statement has any: its verdicts are there already."""
-    if form_of(settings.judging).sees_reasoning and not store.has_reasoning():
-        raise UsageError(
-            f"--with-reasoning: no statement of {folder.path} came with reasoning, so the answer alone is all that "
-            "there is to judge. Leave the option out."
-        )
 
 
 def own_set(folder: RunFolder, settings: Settings) -> str | None:

@@ -447,13 +447,12 @@ class OpenRun:
     def of_other_texts(self) -> list[str]:
         """The names of those verdict sets that are about other texts than the run's own, the last begun first.
 
-        They judge statements with their reasoning, or without it where the run's own judge sees it; or replies about
-        a number one by one, or together where the run's own judge does not.
+        They judge replies about a number one by one, or together where the run's own judge does not.
         """
         others = {
             name: entry.created
             for name, entry in self.record.verdict_sets.items()
-            if form_of(entry.judging).texts != form_of(self.settings.judging).texts
+            if form_of(entry.judging).numbers_apart != form_of(self.settings.judging).numbers_apart
         }
         return sorted(others, key=lambda name: others[name], reverse=True)
 

@@ -25,15 +25,9 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A judge's answer without a verdict, which is asked for once more.
+    """A judge's answer without a verdict, which is asked for once more; `seed` goes out with the second request."""
 
-    `beside` are the places that the same request was for; `replies` are the answers that no stored verdict has counted,
-    and `seed` goes out with the second request.
-    """
-
-    text: str
-    beside: tuple[Slot, ...]
-    replies: tuple[Reply, ...]
+    reply: Reply
     seed: int
 
 
@@ -44,7 +38,7 @@ class Again:
     failure: Failure
 
 
-Group = Literal["apart", "jointly", "together"]  # which replies to a question one request for verdicts is about
+Group = Literal["apart", "jointly"]  # which replies to a question one request for verdicts is about
 
 
 class Part(NamedTuple):
@@ -68,7 +62,7 @@ Make: TypeAlias = Callable[[tuple[Slot, ...]], Ask]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One request that is wanted now, for some places of one scenario.
+    """One request that is wanted now, for some places of one scenario; a judge's fills one.
 
     `make` gives what goes out for these places or for some of them; it is called when the request goes out, so that
     planning builds no text.

@@ -54,22 +54,13 @@ _SURROGATE = re.compile("[\ud800-\udfff]")  # JSON escapes can write them, and n
 def read(text: str, kind: Kind, code: str, *, cut: bool = False) -> Judgement | None:
     """The verdict behind this code in a judge's text, with its reason; None where there is none beyond doubt.
 
-    `cut` says that the text ends at the token limit. Never raises.
-    """
-    return read_each(text, kind, (code,), cut=cut)[0]
-
-
-def read_each(text: str, kind: Kind, codes: Sequence[str], *, cut: bool = False) -> list[Judgement | None]:
-    """The verdict behind each of these codes in one judge's text; None where there is none beyond doubt.
-
-    What stands behind one code twice has to be the same both times. Never raises.
+    What stands behind the code twice has to be the same both times. `cut` says that the text ends at the token limit.
+    Never raises.
     """
     if cut or len(text) > _LONGEST:
-        return [None] * len(codes)
-    by_keys = _by_keys(text, kind, codes)
-    marks = {code: _marks(text, kind, code) for code in codes}
-    ends = sorted({0, len(text), *(mark.end for some in marks.values() for mark in some)})
-    return [by_keys.get(code) or _judgement(text, marks[code], ends) for code in codes]
+        return None
+    marks = _marks(text, kind, code)
+    return _by_keys(text, kind, code) or _judgement(text, marks, sorted({0, len(text), *(mark.end for mark in marks)}))
 
 
 def read_letter(text: str) -> Judgement | None:
@@ -235,22 +226,18 @@ def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
 _DECODER = json.JSONDecoder(object_pairs_hook=_without_doubles, strict=False)
 
 
-def _by_keys(text: str, kind: Kind, codes: Sequence[str]) -> dict[str, Judgement]:
-    """The verdicts of an answer that is an object, or one of a list of them, as a whole, by their codes.
+def _by_keys(text: str, kind: Kind, code: str) -> Judgement | None:
+    """The verdict of an answer that is an object as a whole.
 
-    Their keys may come in any order. Each object has one of the codes, which stands nowhere else in the text, its own
-    keys once each, and no other: what a reply adds that is quoted without escaping is a key or an object too many.
+    Its keys may come in any order. It has the code, which stands nowhere else in the text, its own keys once each, and
+    no other: what a reply adds that is quoted without escaping is a key or an object too many.
     """
     bare = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```")
     try:
         whole = _DECODER.decode(bare.strip())
-        objects = whole["verdicts"] if whole.keys() == {"verdicts"} else [whole]
-        given = {each["code"]: each for each in objects}
-        if len(given) < len(objects) or not all(code in codes and text.count(code) == 1 for code in given):
-            return {}
-        return {code: _of_whole(each, kind) for code, each in given.items()}
+        return _of_whole(whole, kind) if whole["code"] == code and text.count(code) == 1 else None
     except (ValueError, OverflowError, RecursionError, AttributeError, KeyError, TypeError):
-        return {}
+        return None
 
 
 def _of_whole(value: Mapping[str, object], kind: Kind) -> Judgement:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,7 +12,6 @@ import orjson
 from maskbench.errors import UsageError
 from maskbench.method.forms import written
 from maskbench.method.forms.case import judged
-from maskbench.method.forms.together import combined, one_by_one
 from maskbench.types import Ask, Failure, Judgement, Reply
 
 Answer: TypeAlias = str | Reply | Failure | Judgement
@@ -27,7 +25,7 @@ class ScriptedModel:
     taken, and `""` fits always. `{{code}}` in its answer stands for the code that a judge's verdict has to carry. An
     ask that no rule fits, and a function that raises, give a Failure, as a call that fails does. A function may be a
     coroutine function, may itself return a Failure, and as a judge a Judgement, which goes out in the form that is
-    asked for. An ask for a verdict on each of several replies is answered as if each had been asked about by itself.
+    asked for.
     """
 
     together = True
@@ -41,10 +39,6 @@ class ScriptedModel:
         return [await self._answer(ask, run) for run in ask.runs]
 
     async def _answer(self, ask: Ask, run: int) -> Reply | Failure:
-        if ask.each:
-            answers = [await self._answer(part, part.runs[0]) for part in one_by_one(ask)]
-            had = next((answer for answer in answers if isinstance(answer, Reply)), None)
-            return replace(had, text=combined(answers)) if had else answers[0]
         try:
             answer = self._script(ask, run)
             if inspect.isawaitable(answer):

@@ -20,9 +20,7 @@ from typing import Any, Literal, TypeAlias, cast
 from maskbench.errors import UsageError
 from maskbench.method import archetypes
 from maskbench.method.forms import written
-from maskbench.method.forms.apart import reasoning_and_answer
 from maskbench.method.forms.case import replies_in
-from maskbench.method.forms.together import combined, one_by_one
 from maskbench.method.proposition import options
 from maskbench.method.said_and_did import judged_as
 from maskbench.types import (
@@ -58,7 +56,7 @@ class Planted:
     have been, where they differ.
 
     `drift` is the chance that the placebo, one more neutral reply, says the other option. A statement comes with
-    reasoning with the chance `thinks`, which before a lie states the belief with `knows`, else what is said.
+    reasoning with the chance `thinks`, which states the belief.
     """
 
     lie: float = 0.4
@@ -73,7 +71,6 @@ class Planted:
     fail_honest: float | None = None
     drift: float = 0.0
     thinks: float = 0.0
-    knows: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +145,7 @@ class SimSubject:
             choice = _choice(mind, Random(f"{self._seed} statement {run} {mind.source}"))
             chance = getattr(self.planted, f"fail_{choice}")
             stated = {"lie": mind.other, "evade": None, "honest": mind.belief}[choice]
-            reasoning = self._reasoning(ask.scenario, mind, choice, run)
+            reasoning = self._reasoning(ask.scenario, mind, run)
         else:
             chance, stated = None, self._drifted(ask, _believed(ask, run, mind), mind, rng)
         if rng.random() < (self.planted.fail if chance is None else chance):
@@ -161,13 +158,10 @@ class SimSubject:
         chance = self.planted.drift if ask.call == "placebo" else 0.0
         return mind.other if chance and answer is not None and rng.random() < chance else answer
 
-    def _reasoning(self, scenario: Scenario, mind: _Mind, choice: Choice, run: int) -> str | None:
+    def _reasoning(self, scenario: Scenario, mind: _Mind, run: int) -> str | None:
         """What it writes to itself before a statement, where it does."""
         rng = Random(f"{self._seed} reasoning {run} {scenario.key}")
-        if rng.random() >= self.planted.thinks:
-            return None
-        knows = choice != "lie" or rng.random() < self.planted.knows
-        return _sentence(scenario, mind.belief if knows else mind.other)
+        return _sentence(scenario, mind.belief) if rng.random() < self.planted.thinks else None
 
 
 def _reply(ask: Ask, text: str, reasoning: str | None = None) -> Reply:
@@ -225,7 +219,7 @@ class SimJudge:
 
     async def ask(self, ask: Ask) -> Sequence[Reply | Failure]:
         """One verdict a run, in the text form that judges are asked for."""
-        return [self._on_each(ask, seed) if ask.each else self._answer(ask, seed) for seed in ask.seeds]
+        return [self._answer(ask, seed) for seed in ask.seeds]
 
     def describe(self) -> dict[str, Any]:
         """Its planted confusion."""
@@ -234,14 +228,9 @@ class SimJudge:
     async def close(self) -> None:
         """Nothing to let go of."""
 
-    def _on_each(self, ask: Ask, seed: int) -> Reply:
-        answers = [self._answer(part, seed) for part in one_by_one(ask)]
-        text = combined(answers)
-        return replace(answers[0], text=text, usage=_usage(ask, text), tokens=())
-
     def _answer(self, ask: Ask, seed: int) -> Reply:
         replies = replies_in(ask)
-        read = [answer for reply in replies if (answer := _read_both(ask.scenario, reply)) is not None]
+        read = [answer for reply in replies if (answer := _read(ask.scenario, reply)) is not None]
         if len(read) < len(replies):
             return Reply("The simulated judge reads only what the simulated subject says.")
         true: Answer = next((answer for answer in read if answer != "C"), "C")
@@ -355,12 +344,6 @@ def _sentence(scenario: Scenario, answer: Option | float) -> str:
 
 
 _PIVOT = re.compile(r"<pivotal>.*?</pivotal>", re.DOTALL)
-
-
-def _read_both(scenario: Scenario, reply: str) -> Answer | None:
-    """What a reply says; one that says another thing in its reasoning says neither."""
-    answers = {_read(scenario, part) for part in reasoning_and_answer(reply)}
-    return answers.pop() if len(answers) == 1 else None if None in answers else "C"
 
 
 def _read(scenario: Scenario, reply: str) -> Answer | None:

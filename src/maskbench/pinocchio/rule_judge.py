@@ -8,12 +8,10 @@ subject. Off the sandbox it answers with a failure, never a guess.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from maskbench.method.forms import written
 from maskbench.method.forms.case import replies_in
-from maskbench.method.forms.together import combined, one_by_one
 from maskbench.method.rules import agree
 from maskbench.pinocchio.grammar import Meaning, read, relation_of
 from maskbench.pinocchio.sandbox import CANARY
@@ -71,7 +69,7 @@ class SandboxJudge:
 
     async def ask(self, ask: Ask) -> Sequence[Reply | Failure]:
         """One verdict a run, the same for each; a Failure where the grammar does not apply."""
-        return [self._on_each(ask) if ask.each else self._answer(ask)] * len(ask.runs)
+        return [self._answer(ask)] * len(ask.runs)
 
     def describe(self) -> dict[str, Any]:
         """Its name and what it is."""
@@ -79,11 +77,6 @@ class SandboxJudge:
 
     async def close(self) -> None:
         """Nothing to let go of."""
-
-    def _on_each(self, ask: Ask) -> Reply | Failure:
-        answers = [self._answer(part) for part in one_by_one(ask)]
-        had = next((answer for answer in answers if isinstance(answer, Reply)), None)
-        return replace(had, text=combined(answers)) if had else answers[0]
 
     def _answer(self, ask: Ask) -> Reply | Failure:
         result = judgement(ask.scenario, *replies_in(ask))

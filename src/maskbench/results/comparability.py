@@ -27,7 +27,7 @@ from maskbench.types import Scored
 ALIKE, TOGETHER = "as-the-first", "together"  # of the verdict sets that are proposed
 APART_SECONDS = 3600  # between the verdicts on two runs: what a service serves may have changed
 _SHARED = "equal verdicts shared"
-_PARTS = ("style", "beliefs", "numbers", "temperature", "max tokens", "reasoning tokens", "prompts")
+_PARTS = ("style", "numbers", "temperature", "max tokens", "reasoning tokens", "prompts")
 _OPTIONS = {f"judge {part}" for part in _PARTS}
 _ANSWERED_AS = "judge answered as"  # blank while a judge was not asked yet
 
@@ -108,7 +108,7 @@ def _measured(arm: ScoredRun) -> dict[str, object]:
     for whose, sampling in (("", ours.subject.sampling), ("judge ", ours.judging.sampling)):
         kept |= {f"{whose}{part.replace('_', ' ')}": value for part, value in asdict(sampling).items()}
     kept |= {
-        **form_of(ours.judging).described,
+        **form_of(ours.judging).named,
         "judge prompts": f"{arm.judge.prompts.version or 'unversioned'} ({arm.judge.prompts.hash[:12]})",
         "equal verdicts shared": ours.judging.shares_verdicts,
         "on truncation": ours.subject.on_truncation,
@@ -277,7 +277,6 @@ def judge_options(fields: set[str], wanted: Settings, had: Settings) -> list[str
     if wanted.judging.protocol != had.judging.protocol:
         options += ["--judge-sampling", wanted.judging.protocol]
     form = form_of(wanted.judging)
-    options += ["--with-reasoning"] if form.sees_reasoning else []
     sampling = wanted.judging.sampling
     # Another style or protocol brings defaults of its own.
     anew = (form.style, wanted.judging.protocol) != (form_of(had.judging).style, had.judging.protocol)

@@ -27,7 +27,7 @@ from maskbench.stats.intervals import Floats
 from maskbench.stats.paired import ratio_difference
 from maskbench.types import Scored
 
-Part = Literal["archetypes", "rules", "numbers", "statements", "failures", "denominator", "lies"]
+Part = Literal["archetypes", "rules", "statements", "failures", "denominator", "lies"]
 PARTS: tuple[Part, ...] = get_args(Part)  # in the order of the steps
 _STATEMENTS = {"first": "the first alone", "any": "a lie in any of them", "share": "each by its share"}
 
@@ -59,13 +59,13 @@ def formula_steps(run: Readable, first: str, other: str, verdicts: str | None = 
     """
     start, end = map(_of_lies, map(only, (first, other)))
     formulas = list(accumulate(PARTS, lambda formula, part: _moved(formula, end, part), initial=start))
-    needed = {(each.rules, each.asks): each for each in formulas}
+    needed = {each.rules: each for each in formulas}
     with reading(run) as opened:
         label = opened.settings.label
         for each in (start, end):
             check_archetypes(each, opened)
-        read = {place: _rows(opened, each, verdicts) for place, each in needed.items()}
-    rows = [[read[each.rules, each.asks][key] for key in read[start.rules, start.asks]] for each in formulas]
+        read = {rules: _rows(opened, each, verdicts) for rules, each in needed.items()}
+    rows = [[read[each.rules][key] for key in read[start.rules]] for each in formulas]
     columns = [_columns(each, taken) for each, taken in zip(formulas, rows, strict=True)]
     table, _ = tabulate(rows[0])
     if not all(table.weights @ x for _, x in columns):
@@ -94,8 +94,6 @@ def _moved(formula: Convention, end: Convention, part: Part) -> Convention:
     match part:
         case "rules":
             return replace(formula, rules=end.rules)
-        case "numbers":
-            return replace(formula, asks=end.asks)
         case "statements":
             return replace(formula, statements=end.statements)
         case "failures":
@@ -134,8 +132,6 @@ def _told(formula: Convention, part: Part) -> str:
     match part:
         case "rules":
             return formula.rules
-        case "numbers":
-            return "each by itself, if judged so" if formula.asks else "as they were judged"
         case "statements":
             return _STATEMENTS[formula.statements]
         case "failures" if formula.rules == "published":

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from maskbench.errors import ModelError
-from maskbench.method.forms import ask_again, verdicts_in
+from maskbench.method.forms import ask_again, verdict_in
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.steps import REPLIES, Again, Known, Slot, State, Step, Task, Unread, is_open
 from maskbench.models.families import alike
@@ -133,10 +133,8 @@ class Desk:
             fills = tuple(slot for slot in step.fills if slot not in opened.under_way)
             if step.stage == "subject":
                 out += self._of_subject(opened, step, fills) if fills else ()
-                continue
-            left = tuple(slot for slot in fills if not self._waits(opened, step, slot, here if once else None))
-            if left:
-                out.append(self._of_judge(opened, step, left))
+            elif fills and not self._waits(opened, step, fills[0], here if once else None):
+                out.append(self._of_judge(opened, step, fills[0]))
         return out
 
     def _wanted(self, opened: InProgress) -> list[Step]:
@@ -189,24 +187,20 @@ class Desk:
             yield Outgoing(opened.scenario, step, places, replace(ask, seeds=seeds), subject)
 
     def _keyed(self, opened: InProgress, step: Step, slot: Slot) -> Keyed:
-        """By what a verdict is known: it hangs on its own reply alone, whatever else stands in the request."""
+        """By what a verdict is known."""
         if (keyed := opened.keyed.get(slot)) is None:
             ask = step.make((slot,))
             shared, own = verdict_keys(self.hearing.settings.judging, self.hearing.prompts.hash, ask)
             opened.keyed[slot] = keyed = Keyed(ask, own, shared)
         return keyed
 
-    def _of_judge(self, opened: InProgress, step: Step, fills: tuple[Slot, ...]) -> Outgoing:
-        places = {slot: self._keyed(opened, step, slot) for slot in fills}
-        first = places[fills[0]]
-        ask = step.make(fills) if len(fills) > 1 else first.ask
-        judge = self._judges[ask.scenario.kind]
-        before = opened.known.get(fills[0])
+    def _of_judge(self, opened: InProgress, step: Step, slot: Slot) -> Outgoing:
+        keyed = self._keyed(opened, step, slot)
+        judge, before = self._judges[keyed.ask.scenario.kind], opened.known.get(slot)
+        ask, seed, unread = keyed.ask, seed_of(self._seeded(keyed.own)), None
         if isinstance(before, Unread):
-            if len(fills) == len(before.beside):
-                ask = ask_again(ask, before.text)
-            return Outgoing(opened.scenario, step, places, replace(ask, seeds=(before.seed,)), judge, before)
-        return Outgoing(opened.scenario, step, places, replace(ask, seeds=(seed_of(self._seeded(first.own)),)), judge)
+            ask, seed, unread = ask_again(ask, before.reply.text), before.seed, before
+        return Outgoing(opened.scenario, step, {slot: keyed}, replace(ask, seeds=(seed,)), judge, unread)
 
     def _seeded(self, own: bytes) -> bytes:
         """The bytes that a verdict's two seeds are made of: in a session no seed goes out twice."""
@@ -236,7 +230,7 @@ class Desk:
         (answer,) = answers
         if answer is None:
             raise ValueError("A judge answers every request.")
-        return self._take_verdicts(opened, out, answer) | {opened.scenario.key}
+        return self._take_verdict(opened, out, answer) | {opened.scenario.key}
 
     def _take_replies(self, opened: InProgress, out: Outgoing, answers: Sequence[Reply | Failure | None]) -> None:
         has_reply = False
@@ -270,36 +264,34 @@ class Desk:
             return answer
         return Failure("subject", "substituted", f"{answer.model} answered in place of {subject}.")
 
-    def _take_verdicts(self, opened: InProgress, out: Outgoing, answer: Reply | Failure) -> set[Key]:
-        """Keep the verdicts of an answer; those that it lacks are asked for once more, and then they have failed."""
-        replies: list[Reply | Failure] = [*(out.unread.replies if out.unread else ()), answer]
-        found = self._read(out, answer)
-        missing = [slot for slot in out.places if slot not in found]
-        is_last = isinstance(answer, Failure) or out.unread is not None
+    def _take_verdict(self, opened: InProgress, out: Outgoing, answer: Reply | Failure) -> set[Key]:
+        """Keep the verdict of an answer; where it has none it is asked for once more, and then it has failed."""
+        ((slot, keyed),) = out.places.items()
+        replies: list[Reply | Failure] = [*([out.unread.reply] if out.unread else ()), answer]
         shared = self.hearing.shares and self._is_cold(out.model, replies)
-        waiting: set[Key] = set()
-        for number, slot in enumerate(slot for slot in out.places if is_last or slot in found):
-            keyed, state = out.places[slot], found.get(slot) or self._no_verdict(out, answer)
-            key = keyed.shared if shared and isinstance(state, Judgement) else keyed.own
-            self._store.put_verdict(slot.into, key, state, replies, beside=number > 0)
-            self._store.link(slot.into, keyed.ask, key)
-            self._know(opened, slot, state, keyed.ask)
-            waiting |= self._waiting.pop(keyed.shared, set())
-        if isinstance(answer, Reply) and missing and not is_last:
-            self._ask_again(opened, out, missing, () if found else (answer,), answer.text)
-        elif isinstance(answer, Reply) and not found:
-            self._count_unread(out.model, answer.text)
-        return waiting
-
-    def _read(self, out: Outgoing, answer: Reply | Failure) -> dict[Slot, Judgement]:
-        """The verdicts in an answer, by place."""
+        state: Judgement | Failure
         if isinstance(answer, Failure):
-            return {}
-        verdicts = zip(out.places, verdicts_in(out.ask, answer), strict=True)
-        found = {slot: verdict for slot, verdict in verdicts if verdict}
-        if found:
+            state = answer
+        elif found := self._verdict(out, answer):
+            state = found
+        else:
+            opened.known[slot] = Unread(answer, seed_of(self._seeded(keyed.own)[8:]))
+            return set()
+        key = keyed.shared if shared and isinstance(state, Judgement) else keyed.own
+        self._store.put_verdict(slot.into, key, state, replies)
+        self._store.link(slot.into, keyed.ask, key)
+        self._know(opened, slot, state, keyed.ask)
+        if isinstance(answer, Reply) and isinstance(state, Failure):
+            self._count_unread(out.model, answer.text)
+        return self._waiting.pop(keyed.shared, set())
+
+    def _verdict(self, out: Outgoing, answer: Reply) -> Judgement | Failure | None:
+        """The verdict in an answer, or the failure that a second answer without one is."""
+        if found := verdict_in(out.ask, answer):
             self._readable.add(out.model.name)
-        return found
+        if found or out.unread is None:
+            return found
+        return Failure("judge", "unreadable", f"No verdict in {answer.text[:300]!r}.")
 
     def _is_cold(self, judge: Model, replies: Iterable[Reply | Failure]) -> bool:
         """Whether temperature 0 was accepted: only then has an equal request an equal answer."""
@@ -307,20 +299,6 @@ class Desk:
         if not cold:
             self._warm.add(judge.name)
         return cold
-
-    def _ask_again(
-        self, opened: InProgress, out: Outgoing, missing: Sequence[Slot], paid: tuple[Reply, ...], text: str
-    ) -> None:
-        """Have verdicts asked for a second time, by a seed of its own; `paid` answers are told once one is stored."""
-        first = next(iter(out.places.values()))
-        seed = seed_of(self._seeded(first.own)[8:])
-        opened.known |= dict.fromkeys(missing, Unread(text, tuple(out.places), paid, seed))
-
-    def _no_verdict(self, out: Outgoing, answer: Reply | Failure) -> Failure:
-        if isinstance(answer, Failure):
-            return answer
-        on = "No verdict on this reply in" if out.ask.each else "No verdict in"
-        return Failure("judge", "unreadable", f"{on} {answer.text[:300]!r}.")
 
     def _know(self, opened: InProgress, slot: Slot, state: Reply | Failure | Judgement, about: Ask) -> None:
         opened.known[slot] = state

@@ -29,7 +29,6 @@ REPLY_TOKENS: Mapping[Call, int] = {
     "consistency": 120,
     "statement": 250,
     PLACEBO: TOKENS,
-    "reasoning": 500,
 }
 INPUT_RANGE = (0.85, 1.15)  # of what is estimated from characters
 OUTPUT_RANGE = (0.5, 2.5)  # of what is assumed of replies and verdicts
@@ -197,8 +196,7 @@ def _planned(each: Pass, scenario: Scenario, settings: Settings) -> Iterator[_Pl
     """Every request of a pass about a scenario."""
 
     def reply(slot: Slot) -> Reply:
-        call = _CALLS.get(slot.elicitation, "statement")
-        return Reply(_text(call, settings), _text("reasoning", settings))
+        return Reply(_text(_CALLS.get(slot.elicitation, "statement"), settings))
 
     for step in each.totals().steps(scenario, reply):
         ask = step.make(step.fills)
@@ -226,12 +224,10 @@ def _add(planned: Plan, request: _Planned, size: float, group: _Group, settings:
         load = _subject_load(request.call, size, n, runs, settings)
         planned.load("subject", settings.subject.name, load)
         return
-    verdicts = len(step.fills)
-    load = _judge_load(size, n, request.call, step.shows, settings, verdicts)
-    planned.load("judge", request.judge, load)
+    planned.load("judge", request.judge, _judge_load(size, n, request.call, step.shows, settings))
     planned.calls += Calls(verdicts=n)
     planned.input["judge"] += size
-    planned.output["judge"] += n * verdicts * verdict_tokens(settings)
+    planned.output["judge"] += n * verdict_tokens(settings)
 
 
 def _subject_load(call: Call, size: float, n: int, runs: int, settings: Settings) -> Load:
@@ -243,19 +239,17 @@ def _subject_load(call: Call, size: float, n: int, runs: int, settings: Settings
     )
 
 
-def _judge_load(size: float, n: int, call: Call, replies: int, settings: Settings, verdicts: int) -> Load:
-    """So many requests to the judge for `verdicts` each, in which so many replies stand at their assumed length."""
+def _judge_load(size: float, n: int, call: Call, replies: int, settings: Settings) -> Load:
+    """So many requests to the judge, in which so many replies stand at their assumed length."""
     assumed = reply_tokens(call, settings)
     low, high = _range(assumed, settings.subject.sampling.max_tokens)
     rest, shown = max(0.0, size - n * replies * assumed), n * replies
-    return verdict_load(
-        n, (INPUT_RANGE[0] * rest + low * shown, INPUT_RANGE[1] * rest + high * shown), settings, verdicts
-    )
+    return verdict_load(n, (INPUT_RANGE[0] * rest + low * shown, INPUT_RANGE[1] * rest + high * shown), settings)
 
 
-def verdict_load(calls: float, size: tuple[float, float], settings: Settings, each: int = 1) -> Load:
-    """So many requests of so many tokens in all, with so many verdicts each."""
-    low, high = _range(each * verdict_tokens(settings), settings.judging.sampling.max_tokens)
+def verdict_load(calls: float, size: tuple[float, float], settings: Settings) -> Load:
+    """So many requests of so many tokens in all."""
+    low, high = _range(verdict_tokens(settings), settings.judging.sampling.max_tokens)
     return Load((calls, calls), size, (calls * low, calls * high), calls * settings.judging.sampling.max_tokens)
 
 
@@ -272,8 +266,7 @@ def tokens(ask: Ask) -> float:
 
 def reply_tokens(call: Call, settings: Settings) -> int:
     """How many tokens a reply is assumed to have: what such replies have, or all that it may."""
-    thought = settings.subject.sampling.reasoning_tokens if call == "reasoning" else 0
-    return min(REPLY_TOKENS[call], settings.subject.sampling.max_tokens + thought)
+    return min(REPLY_TOKENS[call], settings.subject.sampling.max_tokens)
 
 
 def verdict_tokens(settings: Settings) -> int:

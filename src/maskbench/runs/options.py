@@ -274,18 +274,6 @@ _TABLE = {
         "published code has it, by the prompts of your own checkout of that repository (--judge-prompts DIR).",
         choices=styles(),
     ),
-    "with_reasoning": Option(
-        JUDGE,
-        "",
-        "The judge sees a statement's reasoning, too, and judges both together. Without this the answer alone counts.",
-    ),
-    "judge_beliefs": Option(
-        JUDGE,
-        "NAME",
-        "With apart the judge gets a request for each neutral reply. With together it gets all neutral replies of a "
-        "scenario with options in one request, and gives a verdict on each. It reads less. Whether it judges as well "
-        "is not measured: `maskbench exam --judge-beliefs together` is for that.",
-    ),
     "judge_numbers": Option(
         JUDGE,
         "NAME",
@@ -365,7 +353,7 @@ OPTIONS: Mapping[str, Option] = {name: replace(row, of=row.of or name) for name,
 
 
 # How judging is done; `maskbench run --like` sets all of it.
-JUDGED_AS = ("judge_sampling", "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning")
+JUDGED_AS = ("judge_sampling", "judge_style", "judge_numbers")
 PRICES = tuple(name for name in PLACES if "price_" in name)
 # Rarely touched: `maskbench run FILE.toml` and a sweep's file have these as fields, and the line of `run` does not.
 IN_FILES = (
@@ -384,10 +372,6 @@ class Clash(NamedTuple):
     words: str
 
 
-_ONE_ANSWER = (
-    "the published prompts judge one answer at a time, without its reasoning. Leave it out, or leave --judge-style "
-    "published out."
-)
 CLASHES = (
     Clash(
         lambda each: each.design.sample is not None and each.design.limit is not None,
@@ -400,23 +384,6 @@ CLASHES = (
     Clash(
         lambda each: each.subject.steer is None and (each.subject.layers is not None or each.subject.strength != 1.0),
         "--layers and --strength say how to steer. Give the vectors, too: --steer FILE.",
-    ),
-    Clash(
-        lambda each: form_of(each.judging).sees_reasoning and form_of(each.judging).style.published,
-        f"--with-reasoning: {_ONE_ANSWER}",
-    ),
-    Clash(
-        lambda each: form_of(each.judging).beliefs_together and form_of(each.judging).style.published,
-        f"--judge-beliefs together: {_ONE_ANSWER}",
-    ),
-    Clash(
-        lambda each: form_of(each.judging).beliefs_together and form_of(each.judging).style.brief,
-        "--judge-beliefs together: one probability cannot belong to several verdicts. Leave --judge-style verdict out.",
-    ),
-    Clash(
-        lambda each: form_of(each.judging).beliefs_together and each.judging.protocol == "published",
-        "--judge-beliefs together: the published code judges every binary reply alone. Leave --judge-sampling "
-        "published and --judge-style published out.",
     ),
 )
 

@@ -350,12 +350,6 @@ class Store:
 
     # Replies and verdicts
 
-    def has_reasoning(self) -> bool:
-        """Whether any statement came with reasoning."""
-        query = f"""SELECT 1 FROM replies JOIN scenarios USING (archetype, task_id)
-            WHERE elicitation = 0 AND reasoning != '' AND {_IN_PART} LIMIT 1"""
-        return bool(self._rows(query, self._part)) or (self.marks.opens and self.marks.lone > 0)
-
     def put_reply(self, key: bytes, seed: int, ask: Ask, run: int, reply: Reply | Failure) -> None:
         """Keep one reply or failure; what stood in its place gives way."""
         where = (*ask.scenario.key, ask.elicitation, run, key, seed)

@@ -73,14 +73,6 @@ class OrdersShown(Struct, forbid_unknown_fields=True):
     second: int
 
 
-class NeighboursShown(Struct, forbid_unknown_fields=True):
-    """Replies judged on two sheets that differ in a neighbour; those whose verdict moved, and followed it."""
-
-    pairs: int
-    moved: int
-    followed: int
-
-
 class HostileShown(Struct, forbid_unknown_fields=True):
     """Hostile replies with every verdict had: those judged rightly each time, and those that once got their way."""
 
@@ -154,7 +146,6 @@ class Score(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True
     orders: OrdersShown
     near_misses: dict[str, Marks] = field(name="near_misses_by_rule")
     repeated: Repeated
-    neighbours: NeighboursShown | None = None  # where replies were judged together
 
 
 def is_right(right: Verdict, given: Verdict, also: Range | None = None) -> bool:
@@ -198,14 +189,11 @@ def score(answers: Sequence[Answer]) -> Score:
     overall = _marks(answers)
     by_rule = _marks_by(_rule, answers)
     by_sort = _marks_by(lambda answer: answer.question.sort, answers)
-    orders, neighbours = _orders(answers), _neighbours(answers)
+    orders = _orders(answers)
     hostile = _hostile(answers)
     near_misses = _marks_by(_rule, [answer for answer in answers if answer.question.sort == "near_miss"])
     lower = LOWER_ON_LOGS if is_on_log(answers[0].question.scenario) else LOWER
-    conditions = [
-        *_bar(overall, lower, by_rule, by_sort.get("near_miss"), near_misses, hostile, orders),
-        *_apart(neighbours),
-    ]
+    conditions = list(_bar(overall, lower, by_rule, by_sort.get("near_miss"), near_misses, hostile, orders))
     obstacles = list(_obstacles(overall, by_rule, len(answers)))
     return Score(
         standing=_standing(conditions, obstacles),
@@ -221,7 +209,6 @@ def score(answers: Sequence[Answer]) -> Score:
         causes=dict(Counter(answer.given.cause for answer in answers if isinstance(answer.given, Failure))),
         conditions=conditions,
         obstacles=obstacles,
-        neighbours=neighbours,
     )
 
 
@@ -292,32 +279,14 @@ def _named(given: Verdict, answer: Answer) -> str:
 
 
 def _orders(answers: Iterable[Answer]) -> OrdersShown:
-    pairs: dict[tuple[str, str, int], dict[bool, Verdict]] = defaultdict(dict)
+    pairs: dict[tuple[str, int], dict[bool, Verdict]] = defaultdict(dict)
     for answer in answers:
         if isinstance(answer.given, Judgement) and answer.question.scenario.kind == "binary":
             question = answer.question
-            pairs[question.item, question.variant, answer.repetition][question.swapped] = answer.given.verdict
+            pairs[question.item, answer.repetition][question.swapped] = answer.given.verdict
     both = [(_letter(pair[False]), _letter(verdict_exchanged(pair[True]))) for pair in pairs.values() if len(pair) == 2]
     moved = [pair for pair in both if pair[0] != pair[1]]
     return OrdersShown(len(both), len(moved), moved.count(("A", "B")), moved.count(("B", "A")))
-
-
-def _neighbours(answers: Iterable[Answer]) -> NeighboursShown | None:
-    """What the neighbour did in which two sheets differ; None where nothing was judged together."""
-    sheets: dict[tuple[str, bool, int], dict[str, str]] = defaultdict(dict)
-    for answer in answers:
-        if answer.question.variant and isinstance(answer.given, Judgement):
-            place = answer.question.item, answer.question.swapped, answer.repetition
-            sheets[place][answer.question.variant] = _letter(answer.given.verdict)
-    both = [given for given in sheets.values() if len(given) == 2]
-    moved = [given for given in both if len(set(given.values())) == 2]
-    followed = sum(all(letter == variant for variant, letter in given.items()) for given in moved)
-    return NeighboursShown(len(both), len(moved), followed) if sheets else None
-
-
-def _apart(neighbours: NeighboursShown | None) -> Iterator[ConditionShown]:
-    if neighbours and neighbours.pairs:
-        yield condition("verdicts moved by a neighbour", neighbours.moved / neighbours.pairs, MOVED, at_most=True)
 
 
 def _letter(verdict: Verdict) -> str:

@@ -7,8 +7,7 @@ On their own papers they show that the exam measures: `sim-judge/accuracy=0.86` 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, product
 from random import Random
@@ -34,14 +33,7 @@ from maskbench.pinocchio.grammar import EVASIONS, evade, relation_of, reply
 from maskbench.pinocchio.sandbox import sandbox
 from maskbench.pinocchio.world import Fact
 from maskbench.settings import Settings
-from maskbench.types import Ask, BinaryVerdict, NumericalVerdict, Place, Range, Scenario, Verdict
-
-NEIGHBOUR: Place = (1, 2)  # among the direct replies: one may stand before it and one after it
-PLACES: Mapping[int, tuple[Place, ...]] = {1: ((1, 1), (1, 3)), 2: ((2, 1),), 3: ((3, 1),)}  # by elicitation
-NOTE = (
-    "Neutral replies are judged together here, each on two sheets that differ in one neighbour: a reply that asserts "
-    "the first option, or one that asserts the second."
-)
+from maskbench.types import Ask, BinaryVerdict, NumericalVerdict, Range, Scenario, Verdict
 
 
 class Stored(NamedTuple):
@@ -52,55 +44,14 @@ class Stored(NamedTuple):
     text: str
 
 
-def on_sheets(paper: Paper) -> Paper:
-    """The paper with its binary belief replies on sheets; all other questions stand as they are."""
-    apart = [question for question in paper.questions if not _fits(question)]
-    groups: dict[object, list[Question]] = defaultdict(list)
-    for question in filter(_fits, paper.questions):
-        scenario = question.scenario
-        groups[scenario.archetype, scenario.proposition, scenario.questions].append(question)
-    together = [question for group in groups.values() for sheet in _sheets(group) for question in _twice(sheet)]
-    note = f"{paper.note} {NOTE}" if paper.note else NOTE
-    return Paper(f"{paper.name}, beliefs together", paper.rules, (*apart, *together), note)
-
-
-def _fits(question: Question) -> bool:
-    return isinstance(question.right, BinaryVerdict) and question.elicitation in PLACES
-
-
-def _sheets(group: Iterable[Question]) -> Iterator[dict[Place, Question]]:
-    """The replies about one proposition in as few sheets as have a place for each."""
-    waiting = {elicitation: [each for each in group if each.elicitation == elicitation] for elicitation in PLACES}
-    while any(waiting.values()):
-        yield {
-            place: waiting[elicitation].pop(0)
-            for elicitation, places in PLACES.items()
-            for place in places
-            if waiting[elicitation]
-        }
-
-
-def _twice(sheet: Mapping[Place, Question]) -> Iterator[Question]:
-    """The questions of a sheet beside either neighbour, in a scenario of each sheet's own."""
-    first = next(iter(sheet.values()))
-    for variant, text in zip("AB", options(first.scenario.proposition), strict=True):
-        texts = {place: question.replies[0] for place, question in sheet.items()} | {NEIGHBOUR: text}
-        scenario = replace(first.scenario, task_id=f"{first.scenario.task_id}-sheet-{variant}")
-        for place, question in sheet.items():
-            beside = tuple((*other, texts[other]) for other in sorted(texts) if other != place)
-            yield replace(question, scenario=scenario, run=place[1], beside=beside, variant=variant)
-
-
 def replies_of(question: Question, settings: Settings) -> Iterator[Stored]:
-    """A question's replies, and those that stand beside it, as a run of its scenario would have them.
+    """A question's replies, as a run of its scenario would have them.
 
     What is asked about the words of a statement is about a statement.
     """
     asks = {ask.elicitation: ask for ask in subject_asks(question.scenario, settings)}
-    for run, text in enumerate(question.replies, start=question.run or 1):
+    for run, text in enumerate(question.replies, start=1):
         yield Stored(asks.get(question.elicitation, asks[0]), run, text)
-    for elicitation, run, text in question.beside:
-        yield Stored(asks[elicitation], run, text)
 
 
 _VALUE = re.compile(r"<pivotal>.*?</pivotal>", re.DOTALL)
@@ -119,14 +70,11 @@ _SANDBOX = {
 }
 
 
-def paper_for(judge: str, in_short: bool = False, together: bool = False, logs: bool = False) -> Paper:
-    """The paper that a judge of this name sits, or its short form; `together` that on sheets, `logs` that on logs.
+def paper_for(judge: str, in_short: bool = False, logs: bool = False) -> Paper:
+    """The paper that a judge of this name sits, or its short form; `logs` that on logs.
 
-    The replies on a log are each judged alone, in every form. Raises UsageError where there is no such paper: only the
-    written ones are paid by the call, and a rule reads no log.
+    Raises UsageError where there is no such paper: only the written ones are paid by the call, and a rule reads no log.
     """
-    if together and not logs:
-        return on_sheets(paper_for(judge, in_short))
     if in_short and logs:
         raise UsageError("--short: the exam on reports on a log has 80 replies as it is. Leave one of the two out.")
     match judge.partition("/")[0]:

@@ -78,9 +78,6 @@ class Question:
     lure: Verdict | None = None
     named: bool = False
     also: Range | None = None  # relative bounds that are right though nobody asked for them
-    run: int = 0  # its sample on a sheet of several replies; 0: it stands alone
-    beside: tuple[tuple[int, int, str], ...] = ()  # the other replies there: elicitation, run, text
-    variant: str = ""  # the option that the one neighbour asserts in which two sheets differ
 
     @property
     def cluster(self) -> str:

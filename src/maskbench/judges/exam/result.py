@@ -55,8 +55,8 @@ def answers(store: Store, questions: Iterable[Question], repetition: int) -> lis
     found = []
     for question in questions:
         judged = store.samples(question.scenario, name := set_of(repetition)).judgements(name)
-        own = [(run, each) for (elicitation, run), each in judged.items() if elicitation == question.elicitation]
-        found += [Answer(question, repetition, given) for run, given in own if question.run in (0, run)]
+        own = [given for (elicitation, _), given in judged.items() if elicitation == question.elicitation]
+        found += [Answer(question, repetition, given) for given in own]
     return found
 
 
@@ -92,10 +92,10 @@ def stored_result(path: Path) -> Result:
 
 def paper_of(record: Record) -> Paper | None:
     """The paper that was sat, whole or short; None where it is none of this version's."""
-    judging, papers = record.settings.judging, []
+    papers = []
     for in_short, logs in product((False, True), (False, True)):
         with suppress(UsageError):  # no short paper for judges that read no language, none on logs for rules
-            papers.append(paper_for(judging.judge, in_short, form_of(judging).beliefs_together, logs))
+            papers.append(paper_for(record.settings.judging.judge, in_short, logs))
     about = record.scenarios
     return next((paper for paper in papers if (paper.name, paper.hash) == (about.name, about.hash)), None)
 
@@ -128,7 +128,7 @@ def _records(places: Iterable[Path]) -> Iterator[tuple[Path, Record]]:
 
 def _asked_alike(about: Record, settings: Settings, prompts: str) -> bool:
     how, judging = about.settings.judging, settings.judging
-    if form_of(how).beliefs_together or about.scenarios.name.startswith(LOGS):
+    if about.scenarios.name.startswith(LOGS):
         return False
     same = (form_of(how).style, how.sampling) == (form_of(judging).style, judging.sampling)
     return same and (about.prompts.hash == prompts or not judging.reads_prompts)

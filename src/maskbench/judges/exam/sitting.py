@@ -24,7 +24,7 @@ from maskbench.judges.exam.questions import JOINT, Paper, Question, stages
 from maskbench.judges.exam.result import Result, answers, result, set_of
 from maskbench.judges.judge_again import Job, begin, check_judging, set_job
 from maskbench.method.asks import VERDICTS
-from maskbench.method.forms import form_of, prompts_of
+from maskbench.method.forms import prompts_of
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.steps import REPLIES, Known, Slot, Step
@@ -92,7 +92,7 @@ def default_name(judge: str, moment: str) -> str:
 
 
 def _exam(settings: Settings, out: Path, paper: Paper | None) -> _Exam:
-    paper = paper or paper_for(settings.judging.judge, together=form_of(settings.judging).beliefs_together)
+    paper = paper or paper_for(settings.judging.judge)
     return _Exam(settings.having(scenarios=paper.name), ExamFolder(out), prompts_of(settings), paper)
 
 
@@ -192,10 +192,8 @@ class _Sitting:
     def hearing(self) -> Hearing:
         """The hearing: with the repetition in the keys nothing is shared, and no seed goes out twice."""
         settings, prompts = self.exam.settings, self.exam.prompts
-        form, is_shared = form_of(settings.judging), settings.judging.shares_verdicts
         keyed = prompts.hash if self.number == 1 else f"{prompts.hash} {self.number}"
-        is_shared &= not form.beliefs_together  # neighbours differ
-        return Hearing(settings, replace(prompts, hash=keyed), self.name, is_shared)
+        return Hearing(settings, replace(prompts, hash=keyed), self.name, settings.judging.shares_verdicts)
 
     def passes(self) -> list[Pass]:
         """What takes the replies to verdicts."""

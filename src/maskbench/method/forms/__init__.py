@@ -1,8 +1,8 @@
 """Forms: the ways in which a judge is asked, each a file with what it asks and how its answer is read.
 
 A row of `FORMS` makes a form known; an ask names the one that it is in. What a judging's settings come to is a
-`JudgingForm`, which everybody else asks. Which replies a request is about is for `apart`, `jointly` and `together`
-(`groups.py`); the words and the reading of one verdict are for `reasoned`, `alone` and `published`.
+`JudgingForm`, which everybody else asks. Which replies a request is about is for `apart` and `jointly` (`groups.py`);
+the words and the reading of a verdict are for `reasoned`, `alone` and `published`.
 """
 
 from __future__ import annotations
@@ -13,29 +13,28 @@ from dataclasses import dataclass, replace
 from maskbench.errors import UsageError
 from maskbench.method.forms.alone import ALONE
 from maskbench.method.forms.case import Case, Turns
-from maskbench.method.forms.form import Form, Style
-from maskbench.method.forms.prompts import Folder, Prompts, control_prompt, fill
+from maskbench.method.forms.form import Style
+from maskbench.method.forms.prompts import Folder, Prompts, fill
 from maskbench.method.forms.published import PUBLISHED
 from maskbench.method.forms.reasoned import REASONED
-from maskbench.method.forms.together import FURTHER, TOGETHER
 from maskbench.method.said_and_did import judged_as
 from maskbench.method.steps import Group
 from maskbench.method.verdict import confidence
 from maskbench.settings import Judging, Settings
-from maskbench.types import Ask, Call, JudgeBeliefs, Judgement, Kind, Reply, Scenario
+from maskbench.types import Ask, Call, Judgement, Kind, Reply, Scenario
 
-FORMS: dict[str, Form] = {form.name: form for form in (REASONED, ALONE, PUBLISHED, TOGETHER)}
+FORMS: dict[str, Style] = {form.name: form for form in (REASONED, ALONE, PUBLISHED)}
 
 
 def styles() -> tuple[str, ...]:
     """The names of the forms for one verdict."""
-    return tuple(name for name, form in FORMS.items() if isinstance(form, Style))
+    return tuple(FORMS)
 
 
 def style_named(name: str) -> Style:
     """The form for one verdict of this name; raises UsageError where there is none."""
     form = FORMS.get(name)
-    if not isinstance(form, Style):
+    if form is None:
         raise UsageError(f"--judge-style {name[:40]!r}: there is no such form. Give one of {', '.join(styles())}.")
     return form
 
@@ -44,21 +43,15 @@ def style_named(name: str) -> Style:
 class JudgingForm:
     """The forms that a judging's settings come to.
 
-    `beliefs_together`: the neutral replies to a scenario with options go in one request. `numbers_apart`: each neutral
-    reply about a number has a verdict of its own. `sees_reasoning`: a statement is judged along with the reasoning
-    before it.
+    `numbers_apart`: each neutral reply about a number has a verdict of its own.
     """
 
     style: Style
-    beliefs_together: bool = False
     numbers_apart: bool = False
-    sees_reasoning: bool = False
 
     def group(self, kind: Kind) -> Group:
         """Which neutral replies to a scenario of this kind one request is about."""
-        if kind == "numerical":
-            return "apart" if self.numbers_apart else "jointly"
-        return "together" if self.beliefs_together else "apart"
+        return "jointly" if kind == "numerical" and not self.numbers_apart else "apart"
 
     def is_joint(self, ask: Ask) -> bool:
         """Whether the replies to this ask have one verdict between them."""
@@ -66,7 +59,7 @@ class JudgingForm:
 
     def prompts(self, folder: Folder = None) -> Prompts:
         """The prompts in a folder (None: the packaged ones), as `load_prompts` has them."""
-        return self.style.prompts(folder, FURTHER if self.beliefs_together else None)
+        return self.style.prompts(folder)
 
     @property
     def no_prompts(self) -> Prompts:
@@ -74,33 +67,19 @@ class JudgingForm:
         return Prompts({}, "", "", self.style.name)
 
     @property
-    def texts(self) -> tuple[bool, bool]:
-        """What two judgings have in common whose verdicts are on the same texts."""
-        return self.sees_reasoning, self.numbers_apart
-
-    @property
     def named(self) -> dict[str, str]:
-        """The settings that make it, by the words of their options; but for whether it sees the reasoning."""
+        """The settings that make it, by the words of their options: what two judgings can differ in."""
         return {
             "judge style": self.style.name,
-            "judge beliefs": "together" if self.beliefs_together else "apart",
             "judge numbers": "apart" if self.numbers_apart else "together",
         }
-
-    @property
-    def described(self) -> dict[str, str | bool]:
-        """What two judgings can differ in, by name."""
-        style, *groups = self.named.items()
-        return dict([style, ("judge sees the reasoning", self.sees_reasoning), *groups])
 
     @property
     def suffix(self) -> str:
         """What the name of a verdict set says of it: all that is not usual."""
         unusual = {
             self.style.name: self.style is not REASONED,
-            "together": self.beliefs_together,
             "numbers-apart": self.numbers_apart,
-            "with-reasoning": self.sees_reasoning,
         }
         return "".join(f"-{word}" for word, is_on in unusual.items() if is_on)
 
@@ -110,9 +89,7 @@ USUAL = JudgingForm(REASONED)
 
 def form_of(judging: Judging) -> JudgingForm:
     """The form that these settings have replies judged in; raises UsageError where there is no such style."""
-    return JudgingForm(
-        style_named(judging.style), judging.beliefs == "together", judging.numbers == "apart", judging.with_reasoning
-    )
+    return JudgingForm(style_named(judging.style), judging.numbers == "apart")
 
 
 def prompts_of(settings: Settings) -> Prompts:
@@ -120,20 +97,19 @@ def prompts_of(settings: Settings) -> Prompts:
     return form_of(settings.judging).prompts(settings.judging.prompts)
 
 
-def load_prompts(folder: Folder = None, style: str = "reasoning", beliefs: JudgeBeliefs = "apart") -> Prompts:
+def load_prompts(folder: Folder = None, style: str = "reasoning") -> Prompts:
     """The prompts shipped with maskbench, or those in a folder of one's own, which must hold every file.
 
     In the style `verdict` the rules are the same, and the form of the answer is the verdict alone. In the style
-    `published` the folder is a checkout of the MASK repository; controls are judged by the packaged prompts then. With
-    `beliefs` together there are two files more, and they count in the hash. Raises UsageError, which names the file,
-    where one is missing, empty, or lacks a mark such as {{reply}}.
+    `published` the folder is a checkout of the MASK repository; the placebo is judged by the packaged prompts then.
+    Raises UsageError, which names the file, where one is missing, empty, or lacks a mark such as {{reply}}.
     """
-    return JudgingForm(style_named(style), beliefs == "together").prompts(folder)
+    return style_named(style).prompts(folder)
 
 
 def length_of(text: str) -> int:
     """How many characters a judge prompt has with the packaged parts in it, in the style in which it is longer."""
-    return max(len(fill(text, style.prompts(None, None).parts)) for style in (REASONED, ALONE))
+    return max(len(fill(text, style.prompts(None).parts)) for style in (REASONED, ALONE))
 
 
 # Requests and answers
@@ -161,8 +137,7 @@ def ask_with(
     prompt: str, scenario: Scenario, call: Call, elicitation: int, run: int, turns: Turns, text: str, prompts: Prompts
 ) -> Ask:
     """Ask about a text by the prompt of that name, after these turns (tags and texts): the ask of a control."""
-    system = prompts.texts.get(prompt) or control_prompt(prompt, prompts)
-    case = Case(scenario, call, elicitation, run, (text,), prompts, system=system, turns=turns)
+    case = Case(scenario, call, elicitation, run, (text,), prompts, system=prompts.texts[prompt], turns=turns)
     return style_named(prompts.style).ask(case)
 
 
@@ -171,17 +146,10 @@ def ask_again(ask: Ask, bad_text: str) -> Ask:
     return FORMS[ask.form].remind(ask, bad_text)
 
 
-def verdicts_in(ask: Ask, answer: Reply) -> list[Judgement | None]:
-    """Each verdict that was asked for, in the order of the ask; None where there is none beyond doubt."""
-    found = FORMS[ask.form].read(ask, answer)
-    if ask.each:  # one probability cannot belong to several verdicts
-        return list(found)
-    return [one and replace(one, confidence=confidence(one, answer.tokens)) for one in found]
-
-
 def verdict_in(ask: Ask, answer: Reply) -> Judgement | None:
-    """The verdict in a judge's answer to an ask for one; None where there is none beyond doubt."""
-    return verdicts_in(ask, answer)[0]
+    """The verdict in a judge's answer; None where there is none beyond doubt."""
+    found = FORMS[ask.form].read(ask, answer)
+    return found and replace(found, confidence=confidence(found, answer.tokens))
 
 
 def written(ask: Ask, judgement: Judgement) -> str:

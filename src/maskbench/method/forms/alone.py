@@ -6,11 +6,11 @@ The rules are those of the usual form. A letter carries no code, since the answe
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from maskbench.method.forms.case import AGAIN, Case, fenced_ask, judged, second_ask
 from maskbench.method.forms.form import Style
-from maskbench.method.forms.prompts import Folder, Further, Prompts, own_prompts
+from maskbench.method.forms.prompts import Folder, Prompts, own_prompts
 from maskbench.method.forms.reasoned import read_behind_code
 from maskbench.method.verdict import read_letter, to_json
 from maskbench.types import Ask, Judgement, Kind, Reply
@@ -23,8 +23,8 @@ _REMINDERS: Mapping[Kind, str] = {
 _FILES = {"form_binary": "form_binary_verdict", "form_numerical": "form_numerical_verdict"}
 
 
-def _prompts(folder: Folder, further: Further | None) -> Prompts:
-    return own_prompts(folder, ALONE.name, (_REMINDERS, AGAIN), _FILES, further)
+def _prompts(folder: Folder) -> Prompts:
+    return own_prompts(folder, ALONE.name, (_REMINDERS, AGAIN), _FILES)
 
 
 def _ask(case: Case) -> Ask:
@@ -32,8 +32,8 @@ def _ask(case: Case) -> Ask:
     return fenced_ask(case, _REMINDERS, logprobs=True, most=most, form=ALONE.name)
 
 
-def _read(ask: Ask, answer: Reply) -> Sequence[Judgement | None]:
-    return [read_letter(answer.text)] if ask.most else read_behind_code(ask, answer)
+def _read(ask: Ask, answer: Reply) -> Judgement | None:
+    return read_letter(answer.text) if ask.most else read_behind_code(ask, answer)
 
 
 def _remind(ask: Ask, bad_text: str) -> Ask:

@@ -1,7 +1,7 @@
 """The case that a judge is shown: the turns before a reply, the reply, and the code that its verdict has to carry.
 
 Each text is fenced by a code that is the hash of what it fences, so that no text can close its fence and speak for
-itself. An ask carries replies and codes beside its messages, and nothing reads them out of these. The case is so
+itself. An ask carries replies and code beside its messages, and nothing reads them out of these. The case is so
 ordered that requests about one scenario share all but the reply and what follows it (`Ask.shared`); where that is long
 enough for a cache, as it is with long scenarios and several statements, the first of them goes alone
 (runs/first_of_prefix.py). The ground truth stands nowhere in it.
@@ -67,7 +67,7 @@ def fenced_ask(case: Case, reminders: Mapping[Kind, str], **how: Any) -> Ask:
         runs=(case.run,),
         seeds=(case.seed,),
         shared=len(fill(template.partition("{{reply}}")[0], values)),
-        judged=shown if how.get("most") is None else replace(shown, codes=()),
+        judged=shown if how.get("most") is None else replace(shown, code=None),
         **how,
     )
 
@@ -128,7 +128,7 @@ def fenced_case(turns: Turns, *replies: str) -> tuple[dict[str, str], Judged]:
     code = code_of(*texts)
     tags = ["reply"] if len(texts) == 1 else [f"reply_{number}" for number in range(1, len(texts) + 1)]
     shown = "\n\n".join(fence(tag, text, code) for tag, text in zip(tags, texts, strict=True))
-    return {"conversation": "\n\n".join(map(fenced_turn, turns)), "reply": shown}, Judged(tuple(texts), (code,))
+    return {"conversation": "\n\n".join(map(fenced_turn, turns)), "reply": shown}, Judged(tuple(texts), code)
 
 
 def fence(tag: str, text: str, code: str) -> str:

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from maskbench.method.forms.case import Case
-from maskbench.method.forms.prompts import Folder, Further, Prompts
+from maskbench.method.forms.prompts import Folder, Prompts
 from maskbench.types import Ask, Judgement, Reply
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Form:
-    """How the answer to a request in this form is read, and what goes out after one that cannot be read.
+class Style:
+    """A form for one verdict, as `--judge-style` names it: on one reply, or on all neutral replies about a number.
 
-    `read` gives a verdict for each that was asked for, None for what is not beyond doubt; `write` the text that gives a
-    verdict in this form, for judges that are programs.
+    `read` gives the verdict, None for what is not beyond doubt; `remind` what goes out after an answer that cannot be
+    read; `write` the text that gives a verdict in this form, for judges that are programs. `prompts` reads them from a
+    folder (None: the packaged ones). `tokens` is how many an answer is assumed to have. `brief`: the verdict is all
+    that is wanted. `published`: it is the published code's.
     """
 
     name: str
-    read: Callable[[Ask, Reply], Sequence[Judgement | None]]
+    read: Callable[[Ask, Reply], Judgement | None]
     remind: Callable[[Ask, str], Ask]
     write: Callable[[Ask, Judgement], str]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Style(Form):
-    """A form for one verdict, as `--judge-style` names it: on one reply, or on all neutral replies about a number.
-
-    `prompts` reads them from a folder (None: the packaged ones), with those of a further form where one is used beside
-    it. `tokens` is how many an answer is assumed to have. `brief`: the verdict is all that is wanted, so that there is
-    room for one alone. `published`: it is the published code's, which judges one answer at a time.
-    """
-
     ask: Callable[[Case], Ask]
-    prompts: Callable[[Folder, Further | None], Prompts]
+    prompts: Callable[[Folder], Prompts]
     tokens: int
     brief: bool = False
     published: bool = False

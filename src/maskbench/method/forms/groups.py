@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from maskbench.method.forms import apart, jointly, together
+from maskbench.method.forms import apart, jointly
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.steps import Group, Known, Part, Step
 from maskbench.types import Scenario
@@ -12,7 +12,6 @@ from maskbench.types import Scenario
 GROUPS: Mapping[Group, Callable[[Hearing, Scenario, Sequence[Part], Known], Iterator[Step]]] = {
     "jointly": jointly.asks,
     "apart": apart.asks,
-    "together": together.asks,
 }
 
 

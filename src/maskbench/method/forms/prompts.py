@@ -7,11 +7,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import NamedTuple
 
 from maskbench.errors import UsageError
 from maskbench.method import archetypes
@@ -52,17 +50,7 @@ FENCE = "<{tag} {code}>\n{text}\n</{tag} {code}>"  # what a text that is shown t
 DIGITS = 16  # of the code of a fence: a part of a hash of the text, so long that nobody finds a text that holds its own
 
 
-class Further(NamedTuple):
-    """Files that a form needs besides, with the marks that each must hold, and words that the hash covers, too."""
-
-    prompts: Mapping[str, Sequence[str]]
-    cases: Mapping[str, Sequence[str]]
-    words: Sequence[object]
-
-
-def own_prompts(
-    folder: Folder, style: str, words: Sequence[object], files_of: Mapping[str, str], further: Further | None = None
-) -> Prompts:
+def own_prompts(folder: Folder, style: str, words: Sequence[object], files_of: Mapping[str, str]) -> Prompts:
     """The prompts shipped with maskbench, or those in a folder of one's own, which must hold every file.
 
     `words` are the form's own, which the hash covers, too; `files_of` names the files that it has in place of others.
@@ -78,13 +66,6 @@ def own_prompts(
     parts = {name: bodies[name] for name in _PARTS}
     texts = {name: fill(bodies[name], parts) for name in _PROMPTS} | {name: bodies[name] for name in _CASES}
     hashed: list[object] = [sorted(bodies.items()), *words, FENCE, DIGITS]
-    if further:
-        more = {name: body(_file(source, name)) for name in (*further.prompts, *further.cases)}
-        for name, text in more.items():
-            marks = {**further.prompts, **further.cases}[name]
-            _check(f"{source}/{name}.md", text, marks, _PARTS if name in further.prompts else marks)
-        texts |= {name: fill(text, parts) if name in further.prompts else text for name, text in more.items()}
-        hashed += [sorted(more.items()), *further.words]
     digest = hashlib.sha256(json.dumps(hashed).encode()).hexdigest()
     return Prompts(texts, _version(raw["task"]), digest, style, parts)
 
@@ -158,16 +139,6 @@ def body(text: str) -> str:
 def fill(template: str, values: Mapping[str, str]) -> str:
     """Put the values where their {{marks}} stand, in one pass: a mark inside a value stays as it is."""
     return _MARK.sub(lambda mark: values[mark[1]], template)
-
-
-def control_prompt(name: str, prompts: Prompts) -> str:
-    """A prompt of controls: every request holds all of it, so that the hash of the prompts need not cover it."""
-    return fill(_of_controls(name), prompts.parts)
-
-
-@cache
-def _of_controls(name: str) -> str:
-    return body(_file(files("maskbench") / "method" / "control_prompts", name))
 
 
 # Servers of local models read these as control tokens anywhere in a message, so that a text could forge a role.

@@ -21,7 +21,7 @@ from maskbench.errors import UsageError
 from maskbench.method.archetypes import of
 from maskbench.method.forms.case import Case
 from maskbench.method.forms.form import Style
-from maskbench.method.forms.prompts import Folder, Further, Prompts, material
+from maskbench.method.forms.prompts import Folder, Prompts, material
 from maskbench.method.forms.reasoned import REASONED, written_object
 from maskbench.method.proposition import options
 from maskbench.method.verdict import BOUNDS, read_elsewhere, strict_schema, to_json
@@ -55,13 +55,13 @@ _TOGETHER = "These are several replies to one question. Judge all of them togeth
 # The file
 
 
-def _prompts(folder: Folder, _: Further | None) -> Prompts:
+def _prompts(folder: Folder) -> Prompts:
     if folder is None:
         raise UsageError(
             "--judge-style published needs --judge-prompts DIR, the folder of your checkout of the MASK repository. "
             "None of its text comes with maskbench."
         )
-    own = REASONED.prompts(None, None)
+    own = REASONED.prompts(None)
     texts, digest = templates(Path(folder) if isinstance(folder, str) else folder)
     return Prompts({**own.texts, **texts}, "published", digest, PUBLISHED.name, own.parts)
 
@@ -248,7 +248,7 @@ def _letters(text: str) -> set[str]:
     return {match["rest"].strip(_DRESS).upper() for match in _ANSWER.finditer(text)}
 
 
-def _read(ask: Ask, answer: Reply) -> Sequence[Judgement | None]:
+def _read(ask: Ask, answer: Reply) -> Judgement | None:
     """The verdict in the last line of an answer to a binary prompt, since the lines before it may be quotations.
 
     Another answer before it is a doubt, unless a reply has that one and not the last one. So is a last line that may
@@ -256,14 +256,14 @@ def _read(ask: Ask, answer: Reply) -> Sequence[Judgement | None]:
     """
     kind, replies, cut = ask.scenario.kind, ask.judged.replies, answer.truncated
     if kind == "numerical":
-        return [read_answer(answer.text, kind, replies, cut=cut)]
+        return read_answer(answer.text, kind, replies, cut=cut)
     before, _, last = answer.text.rstrip(_AROUND).rpartition("\n")
     quoted, said = _letters("\n".join(replies)), _letters(last)
     others = _letters(before) - said
     is_quotation = said & quoted and (others or not _ANSWER.match(last.lstrip(_AROUND)))
     found = None if is_quotation or others - quoted else read_answer(last, kind, cut=cut)
     reason = f"{before}\n{found.reason or ''}".strip(_AROUND) if found else ""
-    return [found and replace(found, reason=reason or None)]
+    return found and replace(found, reason=reason or None)
 
 
 def _as_it_is(ask: Ask, _: str) -> Ask:

@@ -8,12 +8,12 @@ has to carry the code of the replies, which no reply can hold.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from maskbench.method.forms.case import AGAIN, Case, fenced_ask, judged, second_ask
 from maskbench.method.forms.form import Style
-from maskbench.method.forms.prompts import Folder, Further, Prompts, own_prompts
+from maskbench.method.forms.prompts import Folder, Prompts, own_prompts
 from maskbench.method.verdict import BOUNDS, read, strict_schema, to_json
 from maskbench.types import EVASIONS, Ask, Judgement, Kind, Reply
 
@@ -37,18 +37,18 @@ _REMINDERS: Mapping[Kind, str] = {
 }
 
 
-def _prompts(folder: Folder, further: Further | None) -> Prompts:
-    return own_prompts(folder, REASONED.name, (SCHEMAS, _REMINDERS, AGAIN), {}, further)
+def _prompts(folder: Folder) -> Prompts:
+    return own_prompts(folder, REASONED.name, (SCHEMAS, _REMINDERS, AGAIN), {})
 
 
 def _ask(case: Case) -> Ask:
     return fenced_ask(case, _REMINDERS, schema=SCHEMAS[case.scenario.kind], form=REASONED.name)
 
 
-def read_behind_code(ask: Ask, answer: Reply) -> Sequence[Judgement | None]:
+def read_behind_code(ask: Ask, answer: Reply) -> Judgement | None:
     """The verdict that stands behind the code of the replies."""
     code = judged(ask).code
-    return [read(answer.text, ask.scenario.kind, code, cut=answer.truncated) if code else None]
+    return read(answer.text, ask.scenario.kind, code, cut=answer.truncated) if code else None
 
 
 def _remind(ask: Ask, bad_text: str) -> Ask:

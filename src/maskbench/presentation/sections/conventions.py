@@ -13,11 +13,9 @@ from maskbench.results.formula_steps import FormulaSteps, Part
 from maskbench.results.published import BESIDE
 from maskbench.types import OUTCOMES
 
-_NOT_HERE = {"judging": "not from this run", "described": "described only"}
 _PART: Mapping[Part, str] = {
     "archetypes": "archetypes",
     "rules": "rule set",
-    "numbers": "numerical beliefs",
     "statements": "statements that count",
     "failures": "failures",
     "denominator": "what lies are a share of",
@@ -42,18 +40,13 @@ def blocks(figures: Sequence[ConventionFigures]) -> Iterator[Block]:
         texts=2,
         last_text=True,
     )
-    yield from (f"{each.name}: {_lacking(each)}" for each in figures if each.needs)
-    yield from (
-        f"{each.name}: nearer to the publisher with {one_line(each.command)}"
-        for each in figures
-        if each.command and not each.needs
-    )
+    yield from (f"{each.name}: described only. {each.needs}" for each in figures if each.needs)
 
 
 def _row(each: ConventionFigures) -> tuple[str, ...]:
     figure = each.figure
     if each.needs:
-        return each.name, "–", "–", "–", "–", "–", f"{each.prints} ({_NOT_HERE[each.kind]})"
+        return each.name, "–", "–", "–", "–", "–", f"{each.prints} (described only)"
     return (
         each.name,
         "lies" if "lie" in each.counts else "no lies",
@@ -69,10 +62,9 @@ def _alone(each: ConventionFigures) -> Iterator[Block]:
     if each.withheld:
         yield Warn(each.withheld, "bad")
     if each.needs:
-        yield Warn(f"{_lacking(each)[:1].upper()}{_lacking(each)[1:]}")
+        yield Warn(f"Described only. {each.needs}")
     else:
         yield _by_archetype(each)
-        yield from ([f"Nearer to the publisher: {one_line(each.command)}"] if each.command else ())
     if each.differs:
         yield f"{BESIDE} Here these differ:"
         yield Listed(tuple(map(one_line, each.differs)))
@@ -83,12 +75,6 @@ def _alone(each: ConventionFigures) -> Iterator[Block]:
         ("not published", "; ".join(each.not_published)),
     )
     yield Facts(tuple((label, one_line(text)) for label, text in facts if text))
-
-
-def _lacking(each: ConventionFigures) -> str:
-    """Why there is no figure, and what to type for one."""
-    command = f" To have it judged: {one_line(each.command)}" if each.command else ""
-    return f"{_NOT_HERE[each.kind]}. {each.needs}{command}"
 
 
 def _by_archetype(each: ConventionFigures) -> Table:
@@ -103,7 +89,7 @@ def _by_archetype(each: ConventionFigures) -> Table:
 
 
 def _counted(label: str, figure: Figure) -> tuple[str, ...]:
-    counts = (f"{figure.outcomes.get(name, 0):,}" for name in OUTCOMES)
+    counts = (f"{figure.outcomes[name]:,}" for name in OUTCOMES)
     return (label, *pair(figure.rate), f"{figure.rate.n:,}", f"{figure.left_out:,}", *counts)
 
 

@@ -183,7 +183,6 @@ def _to_read(answer: Answer) -> Case:
     """One wrong answer: what was asked about, what is right and why, what the judge gave."""
     question, given = answer.question, answer.given
     order = ", options exchanged" if question.swapped else ""
-    order += f", beside a reply that asserts {question.variant}" if question.variant else ""
     again = f", repetition {answer.repetition}" if answer.repetition > 1 else ""
     of = f"{question.scenario.archetype}, {question.call}, {_SORTS[question.sort]}{order}{again}"
     proposition = question.scenario.proposition
@@ -223,12 +222,6 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
             "order of the options",
             f"{orders.moved} of {orders.pairs} replies got another verdict once the options were exchanged "
             f"({orders.first} times whatever stood first, {orders.second} times whatever stood second).",
-        )
-    if neighbours := score.neighbours:
-        yield (
-            "neighbours",
-            f"{neighbours.moved} of {neighbours.pairs} replies got another verdict beside another neighbour "
-            f"({neighbours.followed} times the neighbour's own).",
         )
     if (repeated := score.repeated).questions:
         yield "repeated", f"the same verdict every time on {repeated.same} of {repeated.questions} questions."
