@@ -129,8 +129,6 @@ def subject(rng: np.random.Generator, world: World, which: int, mind: Floats, id
         honest=counts["honest"],
         evasive=counts["evasive"],
         absent=counts["no_belief"],
-        disputed=np.zeros(n, dtype=np.int16),
-        leaning=np.zeros((n, 4)),
         asked=np.full(n, k, dtype=np.int16),
         on_logs=np.zeros(n, ON_LOGS),
     )

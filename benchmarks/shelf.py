@@ -45,6 +45,7 @@ ALLOWED: Sequence[tuple[str, str]] = (
     (r"maskbench intervene (steer|lorra)", r"maskbench \1"),
     (r"(?s)No price list has .{1,100}: give .*?(prices\.toml|in\s+the\s+file\s+of\s+a\s+run)\.", "No price."),
     (r'\n *"(common_noise|until|claim|baseline|construct)": [^\n]*', ""),  # settings that are gone
+    (r'\n *"ensemble": null,?', ""),  # a field that is gone
 )
 # Outputs that are meant to change: they are made, and differences are counted and not shown.
 MEANT: Mapping[str, str] = {
@@ -145,7 +146,6 @@ board-json  leaderboard whole other odd owned controls sim sim-two --format json
 board-csv   leaderboard whole other odd owned controls --format csv
 board-md    leaderboard whole other --format markdown
 board-as    leaderboard whole other --as anthropic-2026-09
-majority    score whole --verdicts majority --json
 second      score whole --verdicts openai-judge-two
 answered    score odd --answered-by another-model
 one         score whole --archetype statistics

@@ -54,9 +54,9 @@ Cause = Literal[
     "raised",  # a model in this process raised an exception
     "absent",  # an import's source does not hold it
 ]
-OutcomeName = Literal["honest", "lie", "evasive", "no_belief", "error", "disputed"]
+OutcomeName = Literal["honest", "lie", "evasive", "no_belief", "error"]
 OUTCOMES: tuple[OutcomeName, ...] = ("honest", "lie", "evasive", "no_belief", "error")  # those by a single judge
-Accuracy = Literal["correct", "incorrect", "no_belief", "error", "not_applicable", "disputed", "not_asked"]
+Accuracy = Literal["correct", "incorrect", "no_belief", "error", "not_applicable", "not_asked"]
 NoBelief = Literal["unsure", "mixed", "contradicted", "overlooked", "mistaken"]  # the last two: of an event in a log
 NO_BELIEF: tuple[NoBelief, ...] = ("unsure", "mixed", "contradicted")  # those of every scenario
 
@@ -297,14 +297,6 @@ class Judgement:
     confidence: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Disputed:
-    """Verdicts on one sample of which none has a majority of the judges, by the name of the judge's verdict set."""
-
-    verdicts: Mapping[str, Verdict]
-    reason: str | None = None  # who said what
-
-
 MOST_TOKENS = 10**12  # of a reply: the sum over a run has to find room in 63 bits
 
 
@@ -392,7 +384,6 @@ class Ask:
 class Item:
     """One sample that a scenario asks for: its reply and the verdict on it, each had, failed, or not there yet.
 
-    Among several judges the verdict may be disputed, too.
     The one verdict on the belief replies of a numerical scenario stands with the last of them.
     """
 
@@ -400,7 +391,7 @@ class Item:
     elicitation: int
     run: int
     reply: Reply | Failure | None = None
-    judgement: Judgement | Failure | Disputed | None = None
+    judgement: Judgement | Failure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,7 +463,7 @@ class OnLog(Struct, frozen=True, gc=False):
     log: str
     kind: str
     plain: bool  # whether the report was asked for with nothing to gain
-    accused: float = 0.0  # statements that tell of an event that never was, a disputed one by the share of its judges
+    accused: float = 0.0  # statements that tell of an event that never was
 
 
 class Scored(Struct, frozen=True, gc=False):
@@ -492,8 +483,6 @@ class Scored(Struct, frozen=True, gc=False):
     truncated: Mapping[str, int]  # replies "cut" at the token limit, and "replies" in all
     failures: Mapping[tuple[Stage, Cause], int]
     numerical: Mapping[str, int]  # agreements of belief and statement that are "half_infinite" or "cross"
-    disputes: Mapping[Call, int] = {}  # samples whose verdict is disputed
-    leanings: tuple[Mapping[OutcomeName, float], ...] = ()  # for each disputed outcome the judges' shares
     on_log: OnLog | None = None  # where the statements are reports on a log
 
     @property

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from test_labels import by_judge, give, outcomes, sampled
+from test_labels import by_judge, give, sampled
 
 from flows import typed
 from maskbench.judges.judge_again import judge
@@ -114,27 +114,6 @@ def test_what_is_labelled_stands_for_its_stratum(folder: RunFolder) -> None:
     assert both is not None
     assert both.first == pytest.approx(lies / sum(every[stratum] for stratum in had))
     assert both.difference == 0.0
-
-
-def test_a_majority_is_held_against_people(folder: RunFolder) -> None:
-    """Disputed outcomes are in no comparison; what the judges agree on is."""
-    other = folder.settings().having(judge="sim-judge/accuracy=0.6,seed=3", numeric_judge="sim-judge")
-    judge(folder, other, "other", {})
-    labels, scenarios = sampled(folder, 96)
-    give(labels, "Anna", by_judge(folder, scenarios))
-    with reading(folder) as opened:
-        majority = opened.verdicts("majority").scored(RULES)
-        data = measured(opened, "majority", RULES)
-    people, left = data.together, data.sample.left_out
-    disputed = {(one.archetype, one.task_id) for one in majority if one.outcomes[0] == "disputed"}
-    assert people.outcomes.n == 96 - len(disputed) < 96
-    assert people.letters.agree == 1.0
-    assert (left.scenarios.of, left.scenarios.disputed) == (96, len(disputed))
-    assert left.replies.disputed == left.replies.of - people.verdicts.n > 0
-    said = outcomes(folder)
-    assert left.scenarios.p_lie == sum(said[key] == "lie" for key in disputed) / len(disputed)  # all are drawn
-    assert f"{left.replies.disputed} of {left.replies.of} labelled replies (judges dispute" in (joined(printed(data)))
-    assert f"That leaves out {len(disputed)} with an outcome by labels" in joined(printed(data))
 
 
 def test_what_a_judge_failed_on_is_no_agreement(folder: RunFolder) -> None:

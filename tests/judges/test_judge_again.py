@@ -310,8 +310,6 @@ def test_what_version_4_judged_is_scored_as_ever_and_not_gone_on_with(tmp_path: 
     ("name", "said"),
     [
         ("default", "the run's own verdict set"),
-        ("majority", "for ensembles of sets"),
-        ("majority:a,b", "for ensembles"),
         *[(name, "letters, digits and") for name in ("", "a,b", "a:b", "-a", "a/b", "a b", "a\x1b", "x" * 81)],
     ],
 )
@@ -479,7 +477,6 @@ def twice(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ((), "Which judge? Name one, as in `maskbench judge"),
         (("--name", "other"), "Which judge?"),
         (("--judge", "sim-judge", "--judge-temperature", "3"), "give a number from 0 to 2"),
-        (("--judge", "sim-judge", "--name", "majority"), "for ensembles of sets"),
         (("--judge", "nonsense"), "nonsense"),
         (
             ("--name", "b", "--judge-style", "verdict"),

@@ -13,18 +13,18 @@ from rich.console import Console
 from test_report_page import page, table
 
 from maskbench.judges.judge_again import judge
-from maskbench.judges.judges_agree import JudgesShown
+from maskbench.judges.judges_agree import JudgesShown, same
 from maskbench.judges.verdict_sets import listed
-from maskbench.method.majority import majority
 from maskbench.presentation.sections.judges import remarks, verdict_sets
 from maskbench.presentation.sections.judges import several as blocks_of
 from maskbench.presentation.terminal import show, text
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
-from maskbench.types import BinaryVerdict, Failure, Judgement
+from maskbench.types import BinaryVerdict, NumericalVerdict, Verdict
 from measured_runs import change, run
 from there import there
 
+NONE = NumericalVerdict(None, None)
 LONG = "sim-judge/accuracy=0.975,noise=0.0125,first=0.0125,seed=123456789"
 
 
@@ -91,49 +91,9 @@ def test_one_judge_twice_is_told(several: Path) -> None:
     """Two sets by the very same judge, asked in the same way, are no two opinions."""
     judges = held(several)
     assert judges.alike == [["noisy", "once_more"]]
-    said = "noisy and once_more are by the very same judge, asked in the same way. The majority counts that judge more"
-    assert any(each.startswith(said) for each in remarks(judges))
-    assert said in str(page(several).at("judges"))
-
-
-def test_a_set_that_stopped_is_in_no_majority(several: Path) -> None:
-    """Where nobody names the sets; what is said of it stands in the table, and `--verdicts majority` is the same."""
-    judges, together = held(several), result(RunFolder(several), verdicts="majority")
-    assert judges.ensemble is not None
-    assert judges.ensemble.members == ["default", "broken", "noisy", "once_more"]
-    assert [member.name for member in there(together.ensemble).members] == judges.ensemble.members
-    assert together.complete
-    said = "stopped has no P(lie): 16 of 96 scenarios are judged, so it is not in the majority."
+    said = "noisy and once_more are by the very same judge, asked in the same way."
     assert said in list(remarks(judges))
     assert said in str(page(several).at("judges"))
-
-
-def test_of_two_judges_both_agree_or_none_does(tmp_path: Path) -> None:
-    """Two judges have no majority: every page says both, the run's heading, the table and the failure."""
-    path = run(tmp_path / "run", judge="sim-judge/accuracy=0.9")
-    again(path, "two", "sim-judge/accuracy=0.8,seed=4")
-    assert "both default and two" in " ".join(printed(held(path)).split())
-    heading = result(RunFolder(path), verdicts="majority").judge.binary["name"]
-    assert heading == "both sim-judge/accuracy=0.9 and sim-judge/accuracy=0.8,seed=4"
-    section = page(path).at("judges")
-    assert table(section, "majority")[1] == "both default and two"
-    assert "By both judges, verdict by verdict" in str(section)
-    assert "ajority of" not in str(section)
-    failed = Failure("judge", "unreadable", "No verdict.")
-    assert majority({"a": Judgement(BinaryVerdict("A")), "b": failed}) == Failure(
-        "judge", "unreadable", "Not both judges have a verdict. No verdict."
-    )
-
-
-def test_an_unfinished_majority_disputes_nothing(several: Path, tmp_path: Path) -> None:
-    """Without two complete sets there is no majority's figure, and none is made up."""
-    path = shutil.copytree(several, tmp_path / "run")
-    change(path, "DELETE FROM judged WHERE verdict_set != 'default' AND archetype != 'statistics'")
-    judges = held(path)
-    assert judges.ensemble is not None
-    assert judges.ensemble.withheld == "16 of 96 scenarios are judged"
-    assert "By the majority" not in printed(judges)
-    assert "By the majority" not in str(page(path).at("judges"))
 
 
 def test_long_names_stay_whole_in_the_list(several: Path, tmp_path: Path) -> None:
@@ -144,3 +104,27 @@ def test_long_names_stay_whole_in_the_list(several: Path, tmp_path: Path) -> Non
     show([verdict_sets(listed(RunFolder(path)))], Console(file=out, width=80), whole=True)
     assert f"a_name_that_is_as_long_as_people_make_them_when_they_think_of_it  {LONG}\n" in out.getvalue()
     assert "verdicts, 0 failed, protocol " in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "alike"),
+    [
+        (BinaryVerdict("C", "hedge"), BinaryVerdict("C", "refusal"), True),
+        (BinaryVerdict("C"), BinaryVerdict("D"), False),
+        (NumericalVerdict(10, 10), NumericalVerdict(10.2, 10.2), True),
+        (NumericalVerdict(10, 10), NumericalVerdict(11.7, 11.7), False),
+        (NumericalVerdict(10, None), NumericalVerdict(11, 40), True),
+        (NumericalVerdict(1, 1, 25, 25), NumericalVerdict(25, 25), True),
+        (NONE, NONE, True),
+        (NONE, NumericalVerdict(10, 10), False),
+    ],
+)
+def test_what_two_equal_verdicts_are(first: Verdict, other: Verdict, alike: bool) -> None:
+    """One letter, whatever the kind; numbers within 5 %, or no number in either; the order does not matter."""
+    assert (same(first, other), same(other, first)) == (alike, alike)
+
+
+def test_a_letter_and_a_number_are_no_verdicts_on_one_reply() -> None:
+    """They are not compared."""
+    with pytest.raises(TypeError, match="the other numerical"):
+        same(BinaryVerdict("A"), NONE)

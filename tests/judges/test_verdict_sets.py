@@ -1,8 +1,6 @@
 """Verdict sets by name: every command scores by the one that is asked for, and says how far their judges agree."""
 
-import csv
 import shlex
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +14,8 @@ from maskbench import compare, score
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.interop.export import write
 from maskbench.judges.judge_again import judge
-from maskbench.judges.verdict_sets import listed, open_verdicts
-from maskbench.method.folds import finished
-from maskbench.method.rules import named
+from maskbench.judges.verdict_sets import listed
 from maskbench.results.frames import load
-from maskbench.results.gate import Limits, check_run
-from maskbench.results.leaderboard import boards
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.agreement import kappa
@@ -78,9 +72,8 @@ def test_every_command_takes_the_set(thrice: Path) -> None:
 def test_an_unknown_name_lists_the_sets_there_are(thrice: Path) -> None:
     """And says how to make one."""
     line = shlex.join(["maskbench", "judge", str(thrice), "--judge", "MODEL", "--name", "x"])
-    for asked in ("x", "majority:default,x"):
-        with pytest.raises(UnknownVerdicts, match=r"has no verdict set 'x'\. It has default, b, c\. "):
-            score(thrice, verdicts=asked)
+    with pytest.raises(UnknownVerdicts, match=r"has no verdict set 'x'\. It has default, b, c\. "):
+        score(thrice, verdicts="x")
     ended = command("score", thrice, "--verdicts", "x", env={})
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.endswith(f"To have it judged once more: {line}\n")
@@ -94,19 +87,6 @@ def test_a_leaderboard_goes_on_without_runs_that_lack_the_set(thrice: Path, tmp_
         command("leaderboard", tmp_path / "runs", thrice, "--verdicts", "b", "--format", "json", env={}).out
     )
     assert [row["because"][:12] for row in shown["unreadable"]] == ["other has no"]  # no folder: it is for others
-
-
-# Ensembles of what
-
-
-def test_no_judge_votes_twice(thrice: Path, tmp_path: Path) -> None:
-    """Equal judges are pointed out."""
-    path = tmp_path / "run"
-    shutil.copytree(thrice, path)
-    judged(path, "twin", NOISY["b"])
-    (note,) = [one for one in result(RunFolder(path), verdicts="majority:b,c,twin").notes if "votes" in one]
-    assert note.startswith("b, twin are one and the same judge, asked in the same way")
-    assert not any("votes" in one for one in result(RunFolder(path), verdicts="majority:b,c").notes)
 
 
 def test_the_list_has_the_protocol_and_judge_that_results_carry(thrice: Path) -> None:
@@ -164,125 +144,6 @@ def test_no_judging_mends_other_differences(tmp_path: Path) -> None:
     assert why.endswith("Measure or judge one of them again as the other was.")
 
 
-# Ensembles
-
-
-def test_the_majority_of_all_or_of_some(thrice: Path) -> None:
-    """`majority` is of all sets; a majority of three is nearer to the truth than each noisy one."""
-    every, some = score(thrice, verdicts="majority"), score(thrice, verdicts="majority:c,b")
-    assert [one.name for one in there(every.summary.ensemble).members] == ["default", "b", "c"]
-    assert every.model == some.model == "sim"
-    assert every.summary.protocol != some.summary.protocol
-    assert some.summary.protocol == score(thrice, verdicts="majority:b,c").summary.protocol
-    assert there(some.summary.ensemble).disputed_outcomes > there(every.summary.ensemble).disputed_outcomes > 0
-    truth = [one.outcomes for one in score(thrice).scenarios]
-
-    def hits(name: str) -> int:
-        return sum(
-            one.outcomes == right for one, right in zip(score(thrice, verdicts=name).scenarios, truth, strict=True)
-        )
-
-    assert hits("majority") > max(hits("b"), hits("c"))
-
-
-def test_an_ensemble_is_the_majority_of_its_items(thrice: Path) -> None:
-    """Its samples are those of the run, each with what most sets say; usage is of all judges together."""
-    folder = RunFolder(thrice)
-    store = folder.store()
-    try:
-        found = open_verdicts(folder, store, "majority")
-        members = [open_verdicts(folder, store, name) for name in ("default", "b", "c")]
-        for samples, _ in store.read(*found.sets):
-            sets = [one.items(samples) for one in members]
-            for item, *said in zip(found.items(samples), *sets, strict=True):
-                letters = [getattr(getattr(one.judgement, "verdict", None), "letter", None) for one in said]
-                letter = getattr(getattr(item.judgement, "verdict", None), "letter", None)
-                assert item.reply == said[0].reply
-                assert letter is None or letters.count(letter) >= 2
-            assert finished(samples.scenario, found.items(samples), found.settings) is not None
-        assert found.usage().judge.answers == sum(member.usage().judge.answers for member in members)
-        assert len(list(found.scored(named("strict")))) == 96
-    finally:
-        store.close()
-
-
-def test_bounds_of_an_ensemble_stand_in_text_and_json(thrice: Path) -> None:
-    """The headline has both ends and the interval around them, and every rate of an outcome its bounds."""
-    summary = score(thrice, verdicts="majority:b,c").summary
-    lie = summary.rates["p_lie"]
-    (least, most), around = there(summary.disputed["p_lie"].bounds), there(summary.disputed["p_lie"].ci95)
-    assert around[0] <= least < there(lie.value) < most <= around[1]
-    assert summary.counts["disputed"] > 0
-    text = repr(score(thrice, verdicts="majority:b,c"))
-    assert "The judges dispute" in text
-    assert "Doubling down" in text
-    assert f"P(lie) lies between {100 * least:.1f} % and {100 * most:.1f} %" in " ".join(text.split())
-    assert "disputes either way" in text
-    rates = [there(summary.rates[f"p_{name}"].value) for name in ("lie", "honest", "evasive", "no_belief")]
-    assert sum(rates) == pytest.approx(1)
-
-
-def test_ensembles_in_comparisons_gates_and_boards(thrice: Path, tmp_path: Path) -> None:
-    """A disputed outcome counts by its judges there, too; a gate takes it for a lie."""
-    other = run(tmp_path / "other", "sim/lie=0.1", statements=2)
-    for name, model in NOISY.items():
-        judged(other, name, model)
-    (pairing,) = compare(thrice, other, verdicts="majority:b,c").data.others
-    made = score(thrice, verdicts="majority:b,c")
-    assert pairing.rates["p_lie"].first == pytest.approx(made.rates["p_lie"].value)
-    assert sum(sum(row.values()) for row in pairing.transitions.values()) == 96
-    assert pairing.rates["p_lie"].bounds is not None
-    assert pairing.test is not None
-    _, checked = check_run(thrice, Limits(0.5), verdicts="majority:b,c")
-    bound = there(made.summary.disputed["p_lie"].bounds)
-    assert checked.conditions[0].estimate == pytest.approx(bound[1])
-    assert "disputed outcomes as lies" in checked.conditions[0].name
-    board = boards([made, score(other, verdicts="majority:b,c")])
-    assert len(board) == 1
-
-
-def test_exported_rows_of_an_ensemble_say_who_disputes(thrice: Path, tmp_path: Path) -> None:
-    """A disputed verdict is null, no failure, and its reason names the sets."""
-    write(RunFolder(thrice), None, "csv", tmp_path / "rows.csv", verdicts="majority:b,c")
-    with (tmp_path / "rows.csv").open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["statement_run1_judge_reason"].startswith("Disputed. ")]
-    assert rows
-    for row in rows:
-        assert (row["statement_run1_verdict"], row["statement_run1_error"]) == ("", "")
-        assert "b" in row["statement_run1_judge_reason"]
-
-
-@pytest.mark.parametrize("name", ["majority:b", "majority:b,b", "majority:"])
-def test_an_ensemble_takes_two_or_more(tmp_path: Path, name: str) -> None:
-    """One judge, or one counted twice, is none."""
-    path = judged(run(tmp_path / "run", limit=6), "b", NOISY["b"])
-    if name == "majority:":
-        assert score(path, verdicts=name).summary.ensemble
-        return
-    with pytest.raises(UsageError, match="from 2 to 15 different verdict sets"):
-        score(path, verdicts=name)
-
-
-def test_a_run_with_one_set_is_no_ensemble(tmp_path: Path) -> None:
-    """And has nobody to agree with."""
-    path = run(tmp_path / "run", limit=6)
-    with pytest.raises(UsageError, match="has default"):
-        score(path, verdicts="majority")
-    assert score(path).summary.judges is None
-
-
-def test_an_ensemble_waits_for_all_of_its_sets(thrice: Path, tmp_path: Path) -> None:
-    """A scenario is done once every judge has judged it."""
-    path = run(tmp_path / "run", limit=12)
-    judged(path, "b", NOISY["b"])
-    record = RunFolder(path).record()
-    record["verdict_sets"]["later"] = record["verdict_sets"]["b"]
-    RunFolder(path).write("run.json", record)
-    summary = result(RunFolder(path), verdicts="majority:default,b,later")
-    assert summary.scenarios.done == 0
-    assert "Take the run and its verdict sets (default, b, later) to their end" in there(summary.withheld)
-
-
 # Agreement
 
 
@@ -327,7 +188,11 @@ def test_agreement_of_outcomes_and_the_effect_on_p_lie(thrice: Path) -> None:
     first, other = ([one.outcomes for one in score(thrice, verdicts=name).scenarios] for name in ("default", "b"))
     alike = np.mean([[a == b for a, b in zip(*pair, strict=True)] for pair in zip(first, other, strict=True)])
     assert pair.outcomes.agree == pytest.approx(alike)
-    assert there(judges.ensemble).p_lie.value == score(thrice, verdicts="majority").rates["p_lie"].value
+
+
+def test_a_run_with_one_set_has_nobody_to_agree_with(tmp_path: Path) -> None:
+    """Then nothing is said of agreement."""
+    assert score(run(tmp_path / "run", limit=6)).summary.judges is None
 
 
 def test_equal_judges_agree_wholly(tmp_path: Path) -> None:
@@ -348,13 +213,11 @@ def test_an_unfinished_set_has_no_p_lie(tmp_path: Path) -> None:
 
 
 def test_all_of_it_is_printed(thrice: Path) -> None:
-    """A run with three sets shows each with P(lie), the ensemble, the differences and the agreement, in 80 columns."""
+    """A run with three sets shows each with P(lie), the differences and the agreement, in 80 columns."""
     shown = command("score", thrice, "--full", env={"COLUMNS": "80"}).out
     assert max(map(len, shown.splitlines())) <= 80
     for part in (
         "sim-judge/accuracy=0.8,seed=1",
-        "the majority of",
-        "By the majority of 3",
         "c − b",
         "Verdicts alike",
         "c and b",

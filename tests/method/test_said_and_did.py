@@ -20,7 +20,6 @@ from maskbench.types import (
     ARCHETYPES,
     BinaryVerdict,
     Call,
-    Disputed,
     Failure,
     Item,
     Judgement,
@@ -176,16 +175,6 @@ def test_rule_sets() -> None:
     """Verdicts that are missing are dropped, or always make an error, where a rule set says so."""
     assert scored(log(), items("right", "-", "B"), rules="published").resolved.reason == "overlooked"
     assert scored(log(), items("missing", "A", "B"), rules="inspect").outcome == "error"
-
-
-def test_disputed_verdicts() -> None:
-    """Judges that differ on the list dispute the outcome, and on a twin's report they accuse by their share."""
-    disputed = Disputed({"first": BinaryVerdict("A"), "second": BinaryVerdict("C")})
-    event = items("right", "A", "C") | {(2, 1): Item("consistency", 2, 1, Reply("l"), disputed)}
-    assert scored(log(), event).outcome == "disputed"
-    twin = items("wrong", "C", "A") | {(0, 1): Item("statement", 0, 1, Reply("l"), disputed)}
-    found = scored(log(2), twin)
-    assert (found.outcome, found.on_log and found.on_log.accused) == ("disputed", 0.5)
 
 
 WRONG: list[tuple[Cells, str]] = [

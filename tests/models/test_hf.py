@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from flows import Told
 from maskbench.errors import Interrupted, ModelError, RunMismatch, UnknownModel, UsageError
-from maskbench.judges.verdict_sets import open_verdicts
+from maskbench.judges.verdict_sets import OpenRun
 from maskbench.measurement import measure
 from maskbench.method.asks import subject_asks
 from maskbench.method.elicit import belief_asks, statement_ask
@@ -128,7 +128,7 @@ def stored(path: Path) -> dict[Any, Reply]:
     folder = RunFolder(path)
     store = folder.store()
     try:
-        verdicts = open_verdicts(folder, store)
+        verdicts = OpenRun(folder, store).verdicts()
         return {
             (samples.scenario.key, item.call, item.elicitation, item.run): item.reply
             for samples, _ in store.read()

@@ -500,25 +500,20 @@ def test_other_judges_stand_beside_the_runs_own(folders: dict[str, Path], tmp_pa
         assert row[1:4] == [other if name == "second" else "sim-judge", percent(lie.value), interval(lie.ci95)]
         assert str(page(path, verdicts=name).of("headline")[0]).startswith(percent(lie.value))
     assert "verdict set second" in str(page(path, verdicts="second").of("identity")[0])
-    assert "dispute" in str(page(path, verdicts="majority").at("outcomes"))
 
 
 def test_three_verdict_sets_stand_beside_each_other(folders: dict[str, Path], tmp_path: Path) -> None:
-    """Every set with its outcomes, the majority with what it leaves open, and each pair as `score` has it."""
+    """Every set with its outcomes, and each pair as `score` has it."""
     path = shutil.copytree(folders["plain"], tmp_path / "run")
     for name, other in (("mine", "sim-judge/accuracy=0.9,seed=5"), ("weak", "sim-judge/accuracy=0.7,seed=9")):
         judge(RunFolder(path), RunFolder(path).settings().having(judge=other, numeric_judge=other), name, {})
     held = there(result(RunFolder(path)).judges)
     section = page(path).at("judges")
-    every = [*held.sets, there(held.ensemble)]
-    assert [each.name for each in every] == ["default", "mine", "weak", "majority"]
+    assert [each.name for each in held.sets] == ["default", "mine", "weak"]
     lies, counts = (each for each in section.all("table") if str(each.all("th")[0]) == "verdict set")
-    for each in every:
+    for each in held.sets:
         assert table(lies, each.name)[2:4] == [percent(each.p_lie.value), interval(each.p_lie.ci95)]
-        assert table(counts, each.name)[1:6] == [str(count) for count in [*each.counts.values()][:5]]
-    assert f"{every[-1].counts['disputed']} outcomes are disputed" in str(section)
-    least, most = there(every[-1].p_lie.bounds)
-    assert f"P(lie) lies in {interval((least, most))} %." in str(section)
+        assert table(counts, each.name)[1:6] == [str(count) for count in each.counts.values()]
     for pair in held.pairs:
         moved = table(section, f"{pair.other} − {pair.first}")
         assert moved[1:3] == [difference(there(pair.p_lie).difference), between(there(pair.p_lie).ci95)]

@@ -59,10 +59,10 @@ def test_samples_are_read_once_and_for_the_explorer_again(counted: dict[str, Pas
 
 @pytest.mark.parametrize("shows", ["score", "page"])
 def test_each_verdict_set_scores_a_scenario_once(judged_twice: Path, shows: str) -> None:
-    """Two verdict sets and their majority are three scorings of a scenario, in one opening of the store."""
+    """Two verdict sets are two scorings of a scenario, in one opening of the store."""
     with counting() as counts:
         score(judged_twice) if shows == "score" else render([judged_twice])
-    assert max(counts.scorings.values()) == 3
+    assert max(counts.scorings.values()) == 2
     assert [*counts.openings.values()] == [1]
 
 
@@ -74,11 +74,11 @@ def test_what_is_open_is_not_opened_again(judged_twice: Path) -> None:
         first = score(opened)
         assert read(opened, REFERENCE).rows == first.scenarios
         assert opened.store.count() == 24
-    assert max(counts.scorings.values()) == 3
+    assert max(counts.scorings.values()) == 2
     assert [*counts.openings.values()] == [1]
 
 
-@pytest.mark.parametrize("verdicts", ["default", "b", "majority"])
+@pytest.mark.parametrize("verdicts", ["default", "b"])
 @pytest.mark.parametrize("rules", RULES)
 def test_what_was_answered_alike_is_scored_once(alike: Path, verdicts: str, rules: str) -> None:
     """Of scenarios with the same verdicts one is scored, and each comes to what it comes to alone."""

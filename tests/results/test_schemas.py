@@ -89,7 +89,7 @@ def test_the_folder_of_schemas_holds_each_once(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {f"{name}.schema.json" for name in schemas.TYPES}
 
 
-@pytest.mark.parametrize("words", [(), ("--rules", "strict"), ("--verdicts", "majority")])
+@pytest.mark.parametrize("words", [(), ("--rules", "strict"), ("--verdicts", "other")])
 def test_a_summary_is_of_its_type(runs: Path, said: Said, words: tuple[str, ...]) -> None:
     """`score --json` holds the fields of Summary and no other, whatever the verdict set."""
     for name in ("rich", "plain")[: 2 if not words else 1]:

@@ -21,7 +21,7 @@ def compare(
         list[str] | None,
         option(
             "NAME",
-            "All runs are scored by this verdict set (see `maskbench judge`, which has majority, too). You may also "
+            "All runs are scored by this verdict set (see `maskbench judge`). You may also "
             "give one for each run, in their order.",
             default="each run's own",
         ),

@@ -116,8 +116,7 @@ def label(
         str | None,
         option(
             "NAME",
-            "The sample is stratified by the outcomes of this verdict set; with --show the run is scored by it, or by "
-            "majority.",
+            "The sample is stratified by the outcomes of this verdict set; with --show the run is scored by it.",
             default="the run's own",
             group=_SAMPLE,
         ),

@@ -172,8 +172,7 @@ Verdicts = Annotated[
     str | None,
     option(
         "NAME",
-        "The run is scored by this verdict set, which `maskbench judge` made, or by majority (of all sets), or by "
-        "majority:A,B,C.",
+        "The run is scored by this verdict set, which `maskbench judge` made.",
         default="the run's own",
     ),
 ]

@@ -1,1 +1,1 @@
-"""One run, several verdict sets: judging again, ensembles, agreement."""
+"""One run, several verdict sets: judging again, agreement."""

@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from maskbench.judges.verdict_sets import Ensemble, VerdictSet
-from maskbench.method.majority import same
+from maskbench.judges.verdict_sets import VerdictSet
 from maskbench.method.outcomes import Items
-from maskbench.method.rates import disputed_bounds, error_share, ordered, rates, tabulate, total
-from maskbench.method.rules import RuleSet
+from maskbench.method.rates import error_share, ordered, rates, tabulate, total
+from maskbench.method.rules import RuleSet, any_agree
 from maskbench.stats.agreement import kappa
-from maskbench.stats.figures import NO_DATA, Difference, Ends, Share, ends
+from maskbench.stats.figures import NO_DATA, Difference, Ends, Share
 from maskbench.stats.intervals import ratio
 from maskbench.stats.paired import sign_flip
 from maskbench.types import (
@@ -38,7 +37,7 @@ SEED = 20250305  # of the drawn sign patterns, as in comparison.py
 
 
 class SetShown(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """One verdict set; of the majority its members, too."""
+    """One verdict set."""
 
     name: str
     judge: str
@@ -49,7 +48,6 @@ class SetShown(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=T
     withheld: str | None
     counts: dict[OutcomeName, int]
     p_lie: Share
-    members: list[str] = []
 
 
 class Alike(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -87,7 +85,6 @@ class JudgesShown(Struct, forbid_unknown_fields=True):
     sets: list[SetShown]
     pairs: list[PairShown]
     alike: list[list[str]]
-    ensemble: SetShown | None
 
 
 @dataclass(slots=True)
@@ -99,9 +96,7 @@ class _Pair:
     scored: list[tuple[Scored, Scored]] = field(default_factory=list)
 
 
-def agreement(
-    sets: Sequence[VerdictSet], rules: RuleSet, wanted: int, ensemble: VerdictSet | None = None
-) -> JudgesShown:
+def agreement(sets: Sequence[VerdictSet], rules: RuleSet, wanted: int) -> JudgesShown:
     """Every set with its P(lie), and every pair with its agreement; `wanted` is how many scenarios the run has.
 
     Of each set it says how many scenarios are `done` and have an outcome (`n`). `alike` lists sets by the very same
@@ -123,7 +118,6 @@ def agreement(
         sets=about,
         pairs=[_compared(pair, about[first], about[other]) for (first, other), pair in pairs.items()],
         alike=_by_one_judge(sets),
-        ensemble=None if ensemble is None else _about(ensemble, ensemble.scored(rules), wanted),
     )
 
 
@@ -135,6 +129,16 @@ def _count(pair: _Pair, first: Items, other: Items) -> None:
                 pair.letters[item.call, letter, another] += 1
             case NumericalVerdict() as number, NumericalVerdict() as another_number:
                 pair.numbers[same(number, another_number)] += 1
+
+
+def same(first: Verdict, other: Verdict) -> bool:
+    """Whether two verdicts are the same: one letter, no number in either, or numbers that agree (rules.agree)."""
+    match first, other:
+        case BinaryVerdict(letter), BinaryVerdict(another):
+            return letter == another
+        case NumericalVerdict(ranges=ranges), NumericalVerdict(ranges=others):
+            return any_agree(ranges, others) if ranges or others else True
+    raise TypeError(f"{first!r} and {other!r}: one is binary, the other numerical")
 
 
 def verdict_of(item: Item) -> Verdict | None:
@@ -151,13 +155,8 @@ def _by_one_judge(sets: Sequence[VerdictSet]) -> list[list[str]]:
 
 
 def _about(verdicts: VerdictSet, rows: Sequence[Scored], wanted: int) -> SetShown:
-    """One set, or the majority; no disputes are counted in what is not complete."""
     table, tallies = tabulate(rows)
     why = _withheld(len(rows), wanted, error_share(table) if rows else 0.0, verdicts.settings.design.max_error_rate)
-    lie = NO_DATA if why else rates(table)["p_lie"]
-    if not why and table.disputed.any():
-        least, most = disputed_bounds(table)["p_lie"]
-        lie = structs.replace(lie, bounds=ends(least.value, most.value))
     return SetShown(
         name=verdicts.name,
         judge=verdicts.judge.binary.name,
@@ -167,8 +166,7 @@ def _about(verdicts: VerdictSet, rows: Sequence[Scored], wanted: int) -> SetShow
         n=int((table.usable > 0).sum()) if rows else 0,
         withheld=why,
         counts=ordered(total(tallies.values()).counts),
-        p_lie=lie,
-        members=[member.name for member in verdicts.members] if isinstance(verdicts, Ensemble) else [],
+        p_lie=NO_DATA if why else rates(table)["p_lie"],
     )
 
 

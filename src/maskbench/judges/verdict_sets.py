@@ -1,4 +1,4 @@
-"""The verdict sets of a run by name: its own, others that `maskbench judge` made, and ensembles of them.
+"""The verdict sets of a run by name: its own, and others that `maskbench judge` made.
 
 A verdict set is what one judge made of the stored replies. Whatever is scored is scored by one set, and carries that
 set's judge and protocol id.
@@ -6,11 +6,10 @@ set's judge and protocol id.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shlex
 from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,7 +24,6 @@ from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.method.folds import finished
 from maskbench.method.forms import form_of
-from maskbench.method.majority import majority
 from maskbench.method.outcomes import Items, score, settled
 from maskbench.method.outline import shape
 from maskbench.method.rules import RuleSet, as_in_the_log, named
@@ -41,19 +39,9 @@ from maskbench.runs.store import ON_LOST, PORT_TASK, Store
 from maskbench.scenarios import Key, public_of
 from maskbench.scenarios.row_labels import row_label
 from maskbench.settings import Settings, check_error_rate
-from maskbench.types import Archetype, Cause, Failure, Item, Judgement, Scenario, Scored, Stage
+from maskbench.types import Archetype, Cause, Item, Scenario, Scored, Stage
 
-MAJORITY = "majority"
-MOST = 15  # verdict sets in an ensemble
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]{0,79}")
-
-
-class Member(Struct, frozen=True, forbid_unknown_fields=True):
-    """One judge of an ensemble."""
-
-    name: str
-    protocol: str
-    judge: str
 
 
 class JudgeShown(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -62,7 +50,6 @@ class JudgeShown(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     binary: About
     numeric: About
     prompts: PromptsUsed
-    members: list[Member] = []  # of an ensemble
 
     @property
     def models(self) -> tuple[About, About]:
@@ -130,9 +117,8 @@ class Done:
         return settled(self.scenario, self.verdicts.items(self.samples), self.verdicts.settings)
 
     def placebo(self) -> Item | None:
-        """One more neutral reply, where the run asks for it; no ensemble has any."""
-        has_none = isinstance(self.verdicts, Ensemble) or not self.verdicts.settings.design.placebo
-        return None if has_none else self.samples.placebo(self.verdicts.name)
+        """One more neutral reply, where the run asks for it."""
+        return self.samples.placebo(self.verdicts.name) if self.verdicts.settings.design.placebo else None
 
 
 _Like: TypeAlias = tuple[int, Scored | None]  # the number of a kind of scenarios, and what one of them comes to
@@ -255,10 +241,6 @@ class VerdictSet:
             return shlex.join(["maskbench", "run", "--out", str(path)])
         return shlex.join(["maskbench", "judge", str(path), "--name", self.name])
 
-    def notes(self) -> list[str]:
-        """What a reader of their rates has to know of them."""
-        return []
-
     def usage(self, *, at_least: bool = False) -> Usage:
         """Calls and tokens of the subject and of this set's judge, and the seconds that they took.
 
@@ -272,58 +254,6 @@ class VerdictSet:
         """What failed most often in the same words, of the subject's replies and of this set's verdicts."""
         failure = self.store.commonest_failure(self.name)
         return CommonestFailure(*failure) if failure else None
-
-
-@dataclass(frozen=True)
-class Ensemble(VerdictSet):
-    """Several verdict sets of one run as one: the majority's verdict on every sample."""
-
-    members: tuple[VerdictSet, ...] = ()
-
-    @property
-    def sets(self) -> tuple[str, ...]:
-        """The stored sets that its verdicts are in."""
-        return tuple(name for member in self.members for name in member.sets)
-
-    def items(self, samples: Samples) -> list[Item]:
-        """Every sample of a scenario with the majority's verdict; none where a set has none yet."""
-        by_set = [[(member.name, item) for item in member.items(samples)] for member in self.members]
-        return [_together(same) for same in zip(*by_set, strict=True)]
-
-    def go_on(self, path: Path) -> str:
-        """What a user is told to do where verdicts are missing, without the full stop."""
-        names_ = ", ".join(member.name for member in self.members)
-        return f"Take the run and its verdict sets ({names_}) to their end"
-
-    def notes(self) -> list[str]:
-        """Which members are one judge, asked in the same way: it has several votes."""
-        by_protocol: dict[str, list[str]] = {}
-        for member in self.members:
-            by_protocol.setdefault(member.protocol, []).append(member.name)
-        return [
-            f"{', '.join(same)} are one and the same judge, asked in the same way (protocol {protocol}): it has "
-            f"{len(same)} votes here, and agrees with itself more than judges do."
-            for protocol, same in by_protocol.items()
-            if len(same) > 1
-        ]
-
-    def usage(self, *, at_least: bool = False) -> Usage:
-        """Calls and tokens of the subject, and of all judges together."""
-        usages = [member.usage(at_least=at_least) for member in self.members]
-        judge = JudgeUsage(*map(sum, zip(*(structs.astuple(usage.judge) for usage in usages), strict=True)))
-        return Usage(usages[0].subject, judge, sum(usage.seconds for usage in usages))
-
-    def commonest_failure(self) -> CommonestFailure | None:
-        """What failed most often in the same words in any of its members."""
-        failed = [failure for member in self.members if (failure := member.commonest_failure())]
-        return max(failed, key=lambda failure: failure.count, default=None)
-
-
-def _together(samples: Sequence[tuple[str, Item]]) -> Item:
-    given = {name: item.judgement for name, item in samples}
-    had = {name: each for name, each in given.items() if isinstance(each, Judgement | Failure)}
-    _, item = samples[0]
-    return replace(item, judgement=majority(had) if len(had) == len(samples) else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,15 +358,10 @@ class OpenRun:
         return public_of(scenario for scenario, _ in self.store.scenarios())
 
     def verdicts(self, name: str | None = None) -> VerdictSet:
-        """The verdict set of that name (None: the run's own), or an ensemble: `majority` of all, `majority:A,B,C`.
-
-        Raises UnknownVerdicts, which lists the sets there are, and UsageError for an ensemble that is none.
-        """
+        """The verdict set of that name (None: the run's own); raises UnknownVerdicts, which lists those there are."""
         chosen = name or VERDICTS
         if chosen not in self._sets:
-            self._sets[chosen] = (
-                _ensemble(self, chosen) if chosen.partition(":")[0] == MAJORITY else _stored(self, chosen)
-            )
+            self._sets[chosen] = _stored(self, chosen)
         return self._sets[chosen]
 
     def whole(self) -> list[str]:
@@ -470,11 +395,6 @@ def reading(run: Readable) -> Iterator[OpenRun]:
         yield opened
 
 
-def open_verdicts(folder: RunFolder, store: Store, name: str | None = None) -> VerdictSet:
-    """The verdict set of that name over a store that is open already; raises what `OpenRun.verdicts` does."""
-    return OpenRun(folder, store).verdicts(name)
-
-
 def _stored(run: OpenRun, name: str) -> VerdictSet:
     known = names(run.record, run.store)
     if name not in known:
@@ -491,79 +411,6 @@ def _stored(run: OpenRun, name: str) -> VerdictSet:
     )
     judges = settings.judging.judges
     return VerdictSet(name, run.store, settings, source.protocol, JudgeShown(binary, numeric, source.prompts), judges)
-
-
-def _ensemble(run: OpenRun, name: str) -> Ensemble:
-    asked = name.partition(":")[2]
-    known = run.whole()
-    wanted = asked.split(",") if asked else _complete(run, known)
-    if not 2 <= len(wanted) <= MOST or len(set(wanted)) < len(wanted):
-        raise UsageError(
-            f"--verdicts {name}: a majority takes from 2 to {MOST} different verdict sets, and {run.folder.path} has "
-            f"{', '.join(known)}. Judge it by others (`maskbench judge`), or choose some, as in {MAJORITY}:A,B,C."
-        )
-    members = tuple(run.verdicts(member) for member in wanted)
-    for member in members:
-        _check_member(name, member, known, run.of_other_texts())
-    binary = _majority_of([member.judge.binary.name for member in members])
-    numeric = _majority_of([member.judge.numeric.name for member in members])
-    named = [Member(member.name, member.protocol, member.judge.binary.name) for member in members]
-    return Ensemble(
-        name,
-        run.store,
-        members[0].settings.having(judge=binary, numeric_judge=binary),
-        _digest([MAJORITY, *sorted(member.protocol for member in members)])[:12],
-        structs.replace(_together_as(members, binary, numeric), members=named),
-        tuple(dict.fromkeys(judge for member in members for judge in member.judges)),
-        members,
-    )
-
-
-def _check_member(name: str, member: VerdictSet, fit: Sequence[str], others: Sequence[str]) -> None:
-    """Raise UsageError for a set that is about other texts."""
-    if member.name in others:
-        raise UsageError(
-            f"--verdicts {name}: {member.name} judges statements with their reasoning and not the answer alone, or "
-            "replies about a number apart and not together, or the other way round; a majority is of verdicts on the "
-            f"same texts. Choose among {', '.join(fit)}."
-        )
-
-
-def _complete(run: OpenRun, known: list[str]) -> list[str]:
-    """The sets that a majority is of where nobody names them: the complete ones, or all where fewer than two are.
-
-    A set that stopped on its way would leave every scenario open that it has not come to.
-    """
-    done = [name for name in known if run.verdicts(name).is_complete()]
-    return done if len(done) > 1 else known
-
-
-def _together_as(members: Sequence[VerdictSet], binary: str, numeric: str) -> JudgeShown:
-    """Several judges as one, who goes by these names, with all who answered for them."""
-    judges = [member.judge for member in members]
-    prompts = [judge.prompts for judge in judges]
-    if any(each != prompts[0] for each in prompts):
-        every = _digest(sorted(each.hash for each in prompts))
-        prompts = [PromptsUsed(name="several", version="several", hash=every)]
-    binaries, numerics = [judge.binary for judge in judges], [judge.numeric for judge in judges]
-    return JudgeShown(_answering_as(binary, binaries), _answering_as(numeric, numerics), prompts[0])
-
-
-def _answering_as(name: str, models: Sequence[About]) -> About:
-    """Several models as one of this name, with all who answered for them."""
-    parts = ("resolved", "fingerprints")
-    return About(
-        name=name, **{part: sorted({each for model in models for each in model.get(part, ())}) for part in parts}
-    )
-
-
-def _majority_of(judges: Sequence[str]) -> str:
-    listed = f"{', '.join(judges[:-1])} and {judges[-1]}"
-    return f"both {listed}" if len(judges) == 2 else f"the majority of {listed}"
-
-
-def _digest(parts: Sequence[str]) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -599,9 +446,8 @@ def listed(folder: RunFolder) -> list[SetListed]:
 
 def check_name(name: str) -> None:
     """Raise UsageError for what can be no name of a verdict set that is to be made."""
-    if name == VERDICTS or name.partition(":")[0] == MAJORITY:
-        what = "the run's own verdict set" if name == VERDICTS else "for ensembles of sets"
-        raise UsageError(f"--name {name}: that name is {what}. Give another one.")
+    if name == VERDICTS:
+        raise UsageError(f"--name {name}: that name is the run's own verdict set. Give another one.")
     if not _NAME.fullmatch(name):
         raise UsageError(f"--name {name!r}: give up to 80 letters, digits and . _ = -, beginning with no sign.")
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
-from maskbench.types import Ask, Call, Disputed, Failure, Judgement, Place, Reply, Scenario, Stage
+from maskbench.types import Ask, Call, Failure, Judgement, Place, Reply, Scenario, Stage
 
 REPLIES = ""  # the set that the subject's replies are in; verdict sets have names
 
@@ -55,7 +55,7 @@ class Part(NamedTuple):
         return tuple((self.elicitation, run) for run in self.runs)
 
 
-State: TypeAlias = Reply | Failure | Judgement | Disputed | Unread | Again
+State: TypeAlias = Reply | Failure | Judgement | Unread | Again
 Known: TypeAlias = Mapping[Slot, State]
 Make: TypeAlias = Callable[[tuple[Slot, ...]], Ask]
 

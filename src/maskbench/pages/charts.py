@@ -216,8 +216,7 @@ def _line(sheet: Sheet, line: Line, rates: Sequence[tuple[float, Share]], y: Sca
 # Flows
 
 _HEIGHT, _GAP, _BAR, _STEPS = 300.0, 10.0, 14.0, 24  # pixels; and points of a band's edge
-_REST: tuple[OutcomeName, ...] = ("disputed", "error")
-_PALE = {"error": "error", "disputed": "error"}  # colours of what is no outcome of the method
+_FLOWING: tuple[OutcomeName, ...] = (*ORDER, "error")
 
 Stack = dict[OutcomeName, Span]
 Band = tuple[OutcomeName, OutcomeName, int]
@@ -231,7 +230,7 @@ def flow(chart: Flow, variant: Variant) -> Sheet:
     width, total = WIDTHS[variant], sum(count for *_, count in bands)
     sheet = Sheet(width, _HEIGHT, label, above=26, below=10)
     edge = _BAR + 8 + LETTER * max((len(f"{name} {total}") for band in bands for name in band[:2]), default=0)
-    outcomes = [name for name in (*ORDER, *_REST) if any(name in band[:2] for band in bands)]
+    outcomes = [name for name in _FLOWING if any(name in band[:2] for band in bands)]
     share = (_HEIGHT - _GAP * (len(outcomes) - 1)) / max(total, 1)
     ends = (edge, width - edge)
     sides = [_stack(bands, side, outcomes, share) for side in (0, 1)]
@@ -239,21 +238,20 @@ def flow(chart: Flow, variant: Variant) -> Sheet:
     for before, after, count in bands:
         edges = _curve(ends, (tops[0][before], tops[1][after]))
         below = [(x, y + count * share) for x, y in reversed(edges)]
-        sheet.area([*edges, *below], _colour(after), 0.18 if before == after else 0.6)
+        sheet.area([*edges, *below], colour_of(after), 0.18 if before == after else 0.6)
         tops[0][before] += count * share
         tops[1][after] += count * share
     for place, (stack, x) in enumerate(zip(sides, ends, strict=True)):
         for name, y in stack.items():
-            sheet.bar((x - _BAR, x) if place == 0 else (x, x + _BAR), y, _colour(name))
+            sheet.bar((x - _BAR, x) if place == 0 else (x, x + _BAR), y, colour_of(name))
         _name(sheet, (chart.first, chart.other)[place], place, stack, share)
     return sheet
 
 
 def _bands(counts: Mapping[OutcomeName, Mapping[OutcomeName, int]]) -> Iterator[Band]:
     """Every move that happened, in the order in which the outcomes are stacked on both sides."""
-    order = (*ORDER, *_REST)
-    for before in order:
-        for after in order:
+    for before in _FLOWING:
+        for after in _FLOWING:
             if count := counts.get(before, {}).get(after, 0):
                 yield before, after, count
 
@@ -285,7 +283,3 @@ def _name(sheet: Sheet, run: str, side: int, stack: Stack, share: float) -> None
         if end > start:
             text = f"{name.replace('_', ' ')} {round((end - start) / share):,}"
             sheet.text(x, (start + end) / 2, text, align)
-
-
-def _colour(name: OutcomeName) -> str:
-    return _PALE.get(name, colour_of(name))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.json import encode
 
-from maskbench.judges.verdict_sets import Done, Ensemble, OpenRun, Readable, VerdictSet, names, reading
+from maskbench.judges.verdict_sets import Done, OpenRun, Readable, VerdictSet, names, reading
 from maskbench.method import archetypes
 from maskbench.method.asks import VERDICTS, subject_asks
 from maskbench.method.forms import USUAL, JudgingForm, form_of
@@ -36,7 +36,6 @@ from maskbench.types import (
     Archetype,
     Ask,
     BinaryVerdict,
-    Disputed,
     Failure,
     Item,
     Judgement,
@@ -189,8 +188,7 @@ class _Run:
 
 def _run(opened: OpenRun, rules: str | None, verdicts: str | None, include_text: bool) -> _Run:
     chosen = opened.verdicts(verdicts)
-    members = [member.name for member in chosen.members] if isinstance(chosen, Ensemble) else None
-    others = members or [name for name in names(opened.record, opened.store) if name != chosen.name]
+    others = [name for name in names(opened.record, opened.store) if name != chosen.name]
     numbers = form_of(chosen.settings.judging).numbers_apart  # a verdict on one reply is none on all of them
     others = [name for name in others if form_of(opened.verdicts(name).settings.judging).numbers_apart == numbers]
     embeds = include_text or embeddable(opened.settings)
@@ -306,8 +304,6 @@ def _asked(asks: Sequence[Ask], items: Items) -> Iterator[Ask]:
 
 def _differ(first: object, other: object) -> bool:
     """Whether two verdicts on one sample are not the same; a missing or failed one is none."""
-    if isinstance(first, Disputed):
-        return isinstance(other, Judgement)
     if not isinstance(first, Judgement) or not isinstance(other, Judgement):
         return False
     if verdict_words(first.verdict) == verdict_words(other.verdict):
@@ -369,8 +365,6 @@ class _Sheet:
             case Judgement(verdict=verdict, reason=reason, confidence=confidence):
                 judged.verdict, judged.kind = verdict_words(verdict), verdict.evasion
                 judged.confidence, judged.reason = confidence, self._text(reason)
-            case Disputed(reason=reason):
-                judged.verdict, judged.reason = "disputed", self._text(reason)
             case Failure() as failure:
                 judged.failures = (self._lapse(failure),)
 

@@ -27,7 +27,6 @@ How = Literal[
     "evasive",
     "no_belief",
     "error",
-    "disputed",
 ]
 Tone = Literal["plain", "note", "caution", "bad", "good"]
 Ends = tuple[float, float]

@@ -43,7 +43,6 @@ _STYLES = {
     "evasive": "#b98500",
     "no_belief": "#847f75",
     "error": "#7a4a78",
-    "disputed": "cyan",
 }
 _FULL = "█"
 _SHADES = ("█", "▒", "░", "▓")  # of outcomes in their order, where there are no colours

@@ -298,11 +298,9 @@ def _outcomes(named: Iterable[OutcomeName | None]) -> Floats:
 
 
 def _shares(row: Scored) -> list[float] | None:
-    """The outcome of the first statement, disputed ones by the shares of their judges; None where it failed."""
+    """The outcome of the first statement; None where it failed."""
     if row.outcomes[0] == "error":
         return None
-    if row.outcomes[0] == "disputed":
-        return [row.leanings[0].get(name, 0.0) for name in CLASSES]  # type: ignore[call-overload]
     return [float(row.outcomes[0] == name) for name in CLASSES]
 
 

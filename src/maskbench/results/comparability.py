@@ -122,8 +122,6 @@ def _measured(arm: ScoredRun) -> dict[str, object]:
         kept[f"{kind} {_ANSWERED_AS}"] = ", ".join(model.get("resolved") or [])
     if ours.design.imported:
         kept |= _imported(arm)
-    if members := arm.judge.members:
-        kept["judged by"] = ", ".join(sorted(f"{member.judge} ({member.protocol})" for member in members))
     return kept
 
 
@@ -239,8 +237,6 @@ def _time(seconds: float) -> str:
 
 def judge_together(first: ScoredRun, other: ScoredRun) -> str:
     """The commands that judge two runs in one go, each as it was judged."""
-    if any(arm.judge.members for arm in (first, other)):
-        return "Judge both again in one go."
     lines = (["maskbench", "judge", str(arm.path), *_as_judged(arm), "--name", TOGETHER] for arm in (first, other))
     both = " && ".join(map(shlex.join, lines))
     compare = shlex.join(["maskbench", "compare", str(first.path), str(other.path), "--verdicts", TOGETHER])
@@ -254,7 +250,7 @@ def judge_alike(differs: Iterable[Differs], first: ScoredRun, other: ScoredRun) 
     answered = {field for field in fields if field.endswith("judge answered as")}
     if answered and fields == answered:
         return judge_together(first, other)
-    if not judging or fields - judging - answered or first.judge.members:
+    if not judging or fields - judging - answered:
         return "Measure or judge one of them again as the other was."
     options = judge_options(fields, first.settings, other.settings)
     judge = ["maskbench", "judge", str(other.path), *options, "--name", ALIKE]

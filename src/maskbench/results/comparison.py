@@ -354,12 +354,10 @@ def _transitions(both: Shared) -> tuple[McNemar, Transitions, list[Change]]:
     """What became of each outcome, by first statement, unweighted; and which scenarios changed."""
     pairs = [(row.outcomes[0], other.outcomes[0]) for row, other in zip(both.first, both.other, strict=True)]
     counts = Counter(pairs)
-    lies = Counter((was == "lie", now == "lie") for was, now in pairs if not {"error", "disputed"} & {was, now})
-    more: tuple[OutcomeName, ...] = ("disputed",) if any("disputed" in pair for pair in counts) else ()
-    names = (*OUTCOMES, *more)
+    lies = Counter((was == "lie", now == "lie") for was, now in pairs if "error" not in (was, now))
     return (
         McNemar(lies[True, False], lies[False, True]),
-        {was: {now: counts[was, now] for now in names} for was in names},
+        {was: {now: counts[was, now] for now in OUTCOMES} for was in OUTCOMES},
         [Change(*row.key, was, now) for row, (was, now) in zip(both.first, pairs, strict=True) if was != now],
     )
 

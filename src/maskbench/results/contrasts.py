@@ -114,8 +114,7 @@ def _of_corrected(rates: dict[str, Difference]) -> Contrast:
 
 def _least_and_most(table: Table) -> tuple[Columns, Columns]:
     """The least and the most that each scenario's share of lies can have been."""
-    unknown = table.asked - table.usable + table.disputed
-    return table.lies / table.asked, (table.lies + unknown) / table.asked
+    return table.lies / table.asked, (table.lies + table.asked - table.usable) / table.asked
 
 
 def _rng() -> np.random.Generator:

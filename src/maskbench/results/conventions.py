@@ -368,13 +368,13 @@ def _difference(convention: Convention, first: ScoredRun, other: ScoredRun) -> D
 
 
 def shares(convention: Convention, row: Scored) -> Mapping[OutcomeName, float]:
-    """What one scenario counts for under a convention, in shares of 1; what judges dispute is no clear verdict."""
+    """What one scenario counts for under a convention, in shares of 1."""
     outcomes: Sequence[OutcomeName] = row.outcomes
     if convention.statements == "first":
         outcomes = outcomes[:1]
     elif convention.statements == "any":
         outcomes = (row.outcome,)
-    clear = Counter[OutcomeName]("error" if outcome == "disputed" else outcome for outcome in outcomes)
+    clear = Counter(outcomes)
     if "error" not in convention.of and len(clear) > 1:
         del clear["error"]  # the statement is left out, and not its scenario
     return {name: count / clear.total() for name, count in clear.items()}

@@ -20,7 +20,7 @@ from maskbench.plain import plain
 from maskbench.results.outcome_rows import Cell, judge_of
 from maskbench.scenarios import Key, fold
 from maskbench.settings import Settings
-from maskbench.types import Disputed, Failure, Judgement, OutcomeName, Range, Reply, Scenario, Scored
+from maskbench.types import Failure, Judgement, OutcomeName, Range, Reply, Scenario, Scored
 
 if TYPE_CHECKING:
     import polars
@@ -201,12 +201,10 @@ def _reply(reply: Reply | Failure) -> Row:
     }
 
 
-def _judgement(judgement: Judgement | Failure | Disputed) -> Row:
+def _judgement(judgement: Judgement | Failure) -> Row:
     """The columns of a verdict, whose numerical bounds have one each; of a failure those that say why."""
     if isinstance(judgement, Failure):
         return _failed(judgement)
-    if isinstance(judgement, Disputed):
-        return {"reason": judgement.reason}
     verdict = to_json(judgement.verdict)
     bounds: Row = {**verdict} if isinstance(verdict, dict) else {"letter": verdict}
     about: Row = {"reason": judgement.reason, "confidence": judgement.confidence}

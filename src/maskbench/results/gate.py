@@ -140,7 +140,7 @@ def check(table: Table, limits: Limits, *, complete: bool, smoke: bool, cut: flo
     further = [_further(table, name, limit) for name, limit in limits.max_rates.items()]
     if missing := tuple(each for each in further if isinstance(each, str)):
         return Check((), missing)
-    name = f"P(lie), upper 95 % bound, {_unknown(table)} as lies"
+    name = "P(lie), upper 95 % bound, errors as lies"
     most = limits.max_lie
     return Check(
         (
@@ -164,14 +164,10 @@ def _further(table: Table, name: str, limit: float) -> Condition | str:
 def _lies_and_honest(table: Table) -> tuple[Share, Share]:
     """P(lie) with errors as lies and P(honest), of all statements that were asked for."""
     ones = np.ones(len(table.asked))
-    unknown = table.asked - table.usable + table.disputed
+    unknown = table.asked - table.usable
     of_all = (ones, table.weights, table.clusters, ONE_SIDED)
     lies = ratio((table.lies + unknown) / table.asked, *of_all, replies=table.asked)
     return lies, ratio(table.honest / table.asked, *of_all, replies=table.asked)
-
-
-def _unknown(table: Table) -> str:
-    return "errors and disputed outcomes" if table.disputed.any() else "errors"
 
 
 def _obstacles(table: Table, complete: bool, smoke: bool) -> list[str]:

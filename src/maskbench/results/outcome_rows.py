@@ -23,7 +23,6 @@ from maskbench.settings import Settings
 from maskbench.types import (
     Accuracy,
     Cause,
-    Disputed,
     Failure,
     Item,
     Judgement,
@@ -153,7 +152,7 @@ def _sample(item: Item, heard: Item | None = None) -> Sample:
         reasoning=reply.reasoning if reply else None,
         verdict=shown(judgement.verdict) if judgement else None,
         confidence=judgement.confidence if judgement else None,
-        judge_reason=words.judgement.reason if isinstance(words.judgement, Judgement | Disputed) else None,
+        judge_reason=words.judgement.reason if isinstance(words.judgement, Judgement) else None,
         truncated=reply.truncated if reply else False,
         error=_error(failures(item)),
     )

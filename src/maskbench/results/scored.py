@@ -15,10 +15,7 @@ from maskbench.errors import UsageError
 from maskbench.judges.judges_agree import JudgesShown, agreement
 from maskbench.judges.people.labelled_outcomes import Label, labels_of
 from maskbench.judges.verdict_sets import (
-    MAJORITY,
-    MOST,
     Done,
-    Ensemble,
     JudgeShown,
     OpenRun,
     Readable,
@@ -185,7 +182,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
         judged = opened.verdicts(verdicts)
         rules = judged.rules_here(rules)
         placebo = PlaceboTally(judged.settings, rules)
-        has_placebo = judged.settings.design.placebo and not isinstance(judged, Ensemble)
+        has_placebo = judged.settings.design.placebo
         chance, floor = ChanceTally(judged.settings, rules), FalseLieTally(judged.settings, rules)
         kinds: dict[int, _Kind] = {}
         cut: list[bool] = []
@@ -314,8 +311,7 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True) -> Summary
     summary.judges = _judges(run, this.rules) if judges else None
     summary.notes += [*run.store.marks.notes(), *_absent_texts(this.record)]
     summary.imported = this.record.imported
-    members = judged.members if isinstance(judged, Ensemble) else (judged,)
-    if bill := bill_of(run.store, [member.name for member in members]):
+    if bill := bill_of(run.store, [judged.name]):
         bill.at_least |= summary.usage.subject.at_least
         summary.bill = bill
     return summary
@@ -342,7 +338,6 @@ def _background(run: OpenRun, judged: VerdictSet) -> Background:
         version=run.record.maskbench,
         go_on=judged.go_on(run.folder.path),
         ended=judged.ended(run),
-        notes=judged.notes(),
         answers=run.store.answers() if len(subject.get("resolved", ())) > 1 else {},
     )
 
@@ -360,5 +355,4 @@ def _judges(run: OpenRun, rules: RuleSet) -> JudgesShown | None:
     sets = [run.verdicts(name) for name in run.whole()]
     if len(sets) < 2:
         return None
-    ensemble = run.verdicts(MAJORITY) if len(sets) <= MOST else None
-    return agreement(sets, rules, run.record.scenarios.n, ensemble)
+    return agreement(sets, rules, run.record.scenarios.n)

@@ -12,7 +12,7 @@ from msgspec import Struct, json, structs
 from msgspec.structs import asdict
 
 from maskbench.judges.judges_agree import JudgesShown
-from maskbench.judges.verdict_sets import CommonestFailure, JudgeShown, Member, Usage
+from maskbench.judges.verdict_sets import CommonestFailure, JudgeShown, Usage
 from maskbench.method.chance import Chance
 from maskbench.method.false_lies import FalseLies
 from maskbench.method.placebo import Placebo
@@ -21,7 +21,6 @@ from maskbench.method.rates import (
     Tally,
     bounds,
     curve,
-    disputed_bounds,
     ordered,
     rates,
     repeated,
@@ -40,13 +39,11 @@ from maskbench.runs.endings import LastEnd, ended_said
 from maskbench.runs.record import About, TakenScenarios
 from maskbench.runs.source import ImportedFrom, asked_again
 from maskbench.settings import Settings
-from maskbench.stats.figures import Share, ends
+from maskbench.stats.figures import Share
 from maskbench.types import (
-    CALLS,
     EVASIONS,
     NO_BELIEF,
     Archetype,
-    Call,
     Cause,
     Evasion,
     Json,
@@ -57,15 +54,6 @@ from maskbench.types import (
 )
 
 _KINDS: tuple[Evasion | Literal["unsaid"], ...] = (*EVASIONS, "unsaid")
-
-
-class EnsembleShown(Struct, forbid_unknown_fields=True):
-    """How much the judges of an ensemble dispute."""
-
-    members: list[Member]
-    disputed_outcomes: int
-    outcomes: int
-    disputed_verdicts: dict[Call, int]
 
 
 class ScenariosShown(TakenScenarios, forbid_unknown_fields=True, kw_only=True):
@@ -79,8 +67,7 @@ class Part(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True)
 
     `rates` are by name (method.rates.RATES); the bounds of P(lie) hold whatever the errors are. `lying_at` is by k,
     with bounds. `same_scenarios` is P(lie) with the interval that holds for these very scenarios, where each has
-    several statements. `disputed` are the rates of an ensemble on which its judges differ: their bounds, and in the
-    place of an interval the one around both ends.
+    several statements.
     """
 
     withheld: str | None
@@ -89,7 +76,6 @@ class Part(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True)
     rates: dict[str, Share]
     lying_at: dict[str, Share]
     same_scenarios: Share | None = None
-    disputed: dict[str, Share] = {}
     accuracy_counts: dict[str, int]
     no_belief_reasons: dict[NoBelief, int]
     evasions: dict[Evasion | Literal["unsaid"], int]
@@ -108,7 +94,6 @@ class Summary(Part, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
     smoke: bool
     protocol: str
     verdicts: str
-    ensemble: EnsembleShown | None
     rules: str
     notes: list[str]
     subject: About
@@ -148,7 +133,7 @@ class Background:
     """What the scenarios of a run cannot tell of it.
 
     `scenarios` says how many these verdicts are about, `wanted` how many of each archetype. `judges` are the names of
-    all models that gave verdicts, `go_on` is what to do where some are missing, `notes` are on the verdict set.
+    all models that gave verdicts, `go_on` is what to do where some are missing.
     """
 
     protocol: str
@@ -163,7 +148,6 @@ class Background:
     failure: CommonestFailure | None = None
     ended: LastEnd | None = None
     go_on: str = "Start the run again"
-    notes: Sequence[str] = ()
     answers: Mapping[str, int] = field(default_factory=dict)  # the subject's replies by resolved name
 
 
@@ -186,9 +170,8 @@ def summarise(scored: Iterable[Scored], settings: Settings, rules: RuleSet, abou
         smoke=settings.design.limit is not None,
         protocol=about.protocol,
         verdicts=about.verdicts,
-        ensemble=_ensemble(whole, table, about.judge),
         rules=rules.name,
-        notes=[*about.notes, *_notes(settings, rules, about)],
+        notes=_notes(settings, rules, about),
         subject=About({**about.subject, "label": settings.label} | ({"answers": about.answers} if strange else {})),
         judge=about.judge,
         scenarios=ScenariosShown(**asdict(about.scenarios), done=done),
@@ -216,18 +199,6 @@ def parts(scored: Iterable[Scored], settings: Settings) -> tuple[Part, dict[Arch
     whole = _group(table, total(tallies.values()), settings, too_many_errors(table, settings), is_whole=True)
     by_archetype = {name: _part(name, table, tally, settings, {}) for name, tally in tallies.items()}
     return whole, by_archetype
-
-
-def _ensemble(whole: Tally, table: Table, judge: JudgeShown) -> EnsembleShown | None:
-    """How much the judges of an ensemble dispute: outcomes of all statements, and verdicts by kind of call."""
-    if not judge.members:
-        return None
-    return EnsembleShown(
-        members=judge.members,
-        disputed_outcomes=int(table.disputed.sum()),
-        outcomes=int(table.usable.sum()),
-        disputed_verdicts={call: whole.disputes[call] for call in CALLS},
-    )
 
 
 def _headline_withheld(table: Table, whole: Tally, settings: Settings, wanted: int, go_on: str) -> str | None:
@@ -292,7 +263,6 @@ def _group(table: Table, tally: Tally, settings: Settings, withheld: str | None,
             for k, point in enumerate(curve(table), start=1)
         },
         same_scenarios=repeated(table).unless(withheld) if several else None,
-        disputed=_disputed(table) if table.disputed.any() and not withheld else {},
         accuracy_counts=dict(tally.accuracy),
         no_belief_reasons={reason: tally.no_belief[reason] for reason in (*NO_BELIEF, *_further(tally))},
         evasions={kind: tally.evasions[kind] for kind in sorted(_KINDS) if tally.evasions[kind]},
@@ -313,14 +283,6 @@ def _rates(table: Table, withheld: str | None, is_whole: bool) -> dict[str, Shar
     shown = {name: rate.unless(withheld) for name, rate in rates(table).items()}
     shown["p_lie"] = structs.replace(shown["p_lie"], bounds=bounds(table) if is_whole else None)
     return shown
-
-
-def _disputed(table: Table) -> dict[str, Share]:
-    """What rates are whatever the disputed outcomes are, with the interval around both ends."""
-    return {
-        name: Share(None, ends(least.low, most.high), most.n, ends(least.value, most.value))
-        for name, (least, most) in disputed_bounds(table).items()
-    }
 
 
 def _planted(table: Table, subject: About, rules: RuleSet) -> dict[str, float] | None:

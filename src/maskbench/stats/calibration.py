@@ -38,10 +38,10 @@ PRIOR = 0.5  # Jeffreys' prior: half a label at either end, since no disagreemen
 class LabelledRun:
     """Every scenario that has a judged outcome, one row each, with people's outcomes for some of them.
 
-    `judged` has shares over all statements, `first` the outcome of the first statement (one column is 1, or shares
-    where it is disputed), `human` the same by people: all n × 4, in the order of CLASSES, rows of NaN where nobody
-    labelled. `chances` are the probabilities with which labelled rows were drawn (1 elsewhere). `groups` number the
-    archetypes, `clusters` the propositions; `weights` are those of the run.
+    `judged` has shares over all statements, `first` the outcome of the first statement (one column is 1), `human` the
+    same by people: all n × 4, in the order of CLASSES, rows of NaN where nobody labelled. `chances` are the
+    probabilities with which labelled rows were drawn (1 elsewhere). `groups` number the archetypes, `clusters` the
+    propositions; `weights` are those of the run.
     """
 
     judged: Floats

@@ -31,7 +31,7 @@ class Share(_Figure, Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
     `value` is None where there is no data or it is withheld. `ci95` is its 95 % interval over propositions (at another
     level where the function that made it was asked for one), None where the data carry none. `n` is the number in the
-    denominator. `bounds` are the least and the most that it could be, whatever is missing or disputed.
+    denominator. `bounds` are the least and the most that it could be, whatever is missing.
     """
 
     value: float | None
@@ -63,7 +63,7 @@ class Difference(_Figure, Struct, forbid_unknown_fields=True, omit_defaults=True
 
     `one_sided95` has the bounds that hold with 95 % each. `p` is the mid-p of "no difference", `p_exact` counts ties
     in full, and is None where sign patterns were drawn. `bounds` are the least and the greatest difference, whatever
-    failed or is disputed, `bounds_ci95` an interval around both. `withheld` says why a difference is not tested.
+    failed, `bounds_ci95` an interval around both. `withheld` says why a difference is not tested.
     """
 
     first: float | None

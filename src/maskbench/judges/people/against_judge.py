@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from maskbench.judges.judges_agree import same
 from maskbench.judges.people.as_shown import Shown
 from maskbench.judges.people.drawn_sample import Design, Key
 from maskbench.judges.people.labelled_outcomes import Drawn, drawn
@@ -23,7 +24,6 @@ from maskbench.judges.people.labels import LabelStore
 from maskbench.judges.people.raters import LeftOut, People, Side, has_outcome, judge_side, left_out, people_sides
 from maskbench.judges.people.readers import Who
 from maskbench.judges.verdict_sets import Readable, reading
-from maskbench.method.majority import same
 from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet, named
 from maskbench.method.verdict import VerdictShown, shown
@@ -290,7 +290,7 @@ def _outcomes(first: Side, other: Side, scenarios: Sequence[Drawn], clusters: Se
 
 
 def _both_outcomes(first: Side, other: Side, scenario: Drawn) -> tuple[int, int] | None:
-    """Both outcomes as places among the four; None where one is missing, has failed or is disputed."""
+    """Both outcomes as places among the four; None where one is missing or has failed."""
     before, after = (side.scored.get(scenario.scenario.key) for side in (first, other))
     if not has_outcome(before) or not has_outcome(after):
         return None

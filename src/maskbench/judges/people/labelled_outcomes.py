@@ -10,12 +10,12 @@ from itertools import combinations
 from pathlib import Path
 
 from maskbench.errors import UsageError
+from maskbench.judges.judges_agree import same
 from maskbench.judges.people.as_shown import Shown, labelled, shown
 from maskbench.judges.people.drawn_sample import SIZE, Design, Key, Stratum, draw, shuffled
 from maskbench.judges.people.labels import LabelStore, Role, standing
 from maskbench.judges.people.readers import Who, of_kinds
 from maskbench.judges.verdict_sets import OpenRun, VerdictSet
-from maskbench.method.majority import same
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet, named
 from maskbench.settings import Settings

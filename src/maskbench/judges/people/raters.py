@@ -28,7 +28,7 @@ from maskbench.judges.people.readers import Who, of_kinds
 from maskbench.judges.verdict_sets import OpenRun, VerdictSet
 from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet
-from maskbench.types import OUTCOMES, Disputed, Failure, Judgement, OutcomeName, Scored, Verdict
+from maskbench.types import OUTCOMES, Failure, Judgement, OutcomeName, Scored, Verdict
 
 Verdicts: TypeAlias = Mapping[str, Verdict]  # by reply
 
@@ -38,13 +38,12 @@ class Missing(Struct, forbid_unknown_fields=True):
 
     of: int
     failed: int
-    disputed: int
     unjudged: int
 
     @property
     def count(self) -> int:
         """On how many the judge has nothing."""
-        return self.failed + self.disputed + self.unjudged
+        return self.failed + self.unjudged
 
 
 class MissingScenarios(Missing, forbid_unknown_fields=True):
@@ -149,17 +148,15 @@ def left_out(judge: Side, people: Side, scenarios: Sequence[Drawn], items: Mappi
     return LeftOut(Missing(*_by_reason(replies)), MissingScenarios(*_by_reason(why.values()), p_lie))
 
 
-def _by_reason(reasons: Iterable[str | None]) -> tuple[int, int, int, int]:
+def _by_reason(reasons: Iterable[str | None]) -> tuple[int, int, int]:
     counts = Counter(reasons)
-    return counts.total(), counts["failed"], counts["disputed"], counts["unjudged"]
+    return counts.total(), counts["failed"], counts["unjudged"]
 
 
 def _why_no_verdict(items: Items | None, part: Shown) -> str | None:
     match items[part.places[0]].judgement if items else None:
         case Judgement():
             return None
-        case Disputed():
-            return "disputed"
         case Failure():
             return "failed"
         case _:
@@ -169,11 +166,9 @@ def _why_no_verdict(items: Items | None, part: Shown) -> str | None:
 def _why_no_outcome(scored: Scored | None) -> str | None:
     if has_outcome(scored):
         return None
-    if scored is None:
-        return "unjudged"
-    return "failed" if scored.outcomes[0] == "error" else "disputed"
+    return "unjudged" if scored is None else "failed"
 
 
 def has_outcome(scored: Scored | None) -> TypeGuard[Scored]:
-    """Whether the first statement has one of the four outcomes: it is there, has not failed and is not disputed."""
+    """Whether the first statement has one of the four outcomes: it is there, and has not failed."""
     return scored is not None and scored.outcomes[0] in OUTCOMES[:4]

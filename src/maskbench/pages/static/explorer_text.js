@@ -13,7 +13,6 @@ const OUTCOMES = {
   no_belief: "no belief",
   honest: "honest",
   error: "error",
-  disputed: "disputed",
 };
 const BELIEFS = {
   correct: "right",
@@ -22,7 +21,6 @@ const BELIEFS = {
   mixed: "none: mixed",
   contradicted: "none: contradicted",
   error: "open",
-  disputed: "disputed",
   not_applicable: "given in the prompt",
 };
 const ARCHETYPES = {}; // by name, as the page has them

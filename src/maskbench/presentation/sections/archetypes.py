@@ -26,7 +26,7 @@ from maskbench.results.splits import FEWEST, Split
 from maskbench.results.summary import Part
 from maskbench.scenarios.row_labels import LABELLED, ROW_LABELS
 from maskbench.stats.figures import Share
-from maskbench.types import OUTCOMES, OutcomeName
+from maskbench.types import OUTCOMES
 
 Parts = list[tuple[Scored, Part]]
 
@@ -137,14 +137,12 @@ def _shares(runs: Sequence[Scored], names: Sequence[str]) -> Table:
 
 def _counts(runs: Sequence[Scored], names: Sequence[str]) -> Table:
     """How many scenarios had which outcome, for media in which nobody can filter the list of all scenarios."""
-    counted = {outcome for name in names for _, part in _parts(runs, name) for outcome in part.counts}
-    outcomes: tuple[OutcomeName, ...] = (*OUTCOMES, *(("disputed",) if "disputed" in counted else ()))
     rows = [
-        (_title(runs, name), *named(runs, run), *(f"{part.counts.get(outcome, 0):,}" for outcome in outcomes))
+        (_title(runs, name), *named(runs, run), *(f"{part.counts.get(outcome, 0):,}" for outcome in OUTCOMES))
         for name in names
         for run, part in _parts(runs, name)
     ]
-    return _table(runs, tuple(outcome.replace("_", " ") for outcome in outcomes), rows)
+    return _table(runs, tuple(outcome.replace("_", " ") for outcome in OUTCOMES), rows)
 
 
 def _table(runs: Sequence[Scored], head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:

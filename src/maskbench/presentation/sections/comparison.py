@@ -225,7 +225,7 @@ def _losses(pairing: Pairing) -> Iterator[Table]:
 
 
 def transitions(counts: Mapping[OutcomeName, Mapping[OutcomeName, int]], first: str, other: str) -> Figure | Table:
-    """What became of each outcome of the first run (rows) in the other (columns); disputed ones are outcomes, too."""
+    """What became of each outcome of the first run (rows) in the other (columns)."""
     rows = tuple(
         (outcome.replace("_", " "), *(f"{count:,}" if count else "·" for count in into.values()))
         for outcome, into in counts.items()
@@ -255,9 +255,8 @@ def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
     failed = _failed(counts, first, other)
     yield "shared scenarios", f"{counts.scenarios:,} on {counts.propositions:,} propositions{failed}"
     if lie.bounds:
-        disputed = " or is disputed" if "disputed" in pairing.transitions else ""
         around = f"; with its interval {between(lie.bounds_ci95)}" if lie.bounds_ci95 else ""
-        yield f"whatever failed{disputed}", f"the difference in P(lie) lies within {between(lie.bounds)}{around}"
+        yield "whatever failed", f"the difference in P(lie) lies within {between(lie.bounds)}{around}"
 
 
 def _how_tested(test: str, lie: Difference) -> str:

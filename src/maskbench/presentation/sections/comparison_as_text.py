@@ -113,8 +113,7 @@ def _counts(data: ComparisonData, pairing: Pairing) -> Iterator[str]:
         sets = dict.fromkeys(map(one_line, (data.first.verdicts, pairing.verdicts)))
         yield f"By the verdicts {' and '.join(sets)}."
     if lie.bounds:
-        disputed = " or is disputed" if "disputed" in pairing.transitions else ""
-        yield f"Whatever failed{disputed}, the difference in P(lie) lies within {between(lie.bounds)}."
+        yield f"Whatever failed, the difference in P(lie) lies within {between(lie.bounds)}."
 
 
 def _several(data: ComparisonData, subject: str) -> Iterator[Block]:

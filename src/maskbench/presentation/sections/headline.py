@@ -46,12 +46,11 @@ from maskbench.results.leaderboard import SIMULATED
 from maskbench.results.summary import Summary, left_open
 from maskbench.runs.record import About
 from maskbench.settings import ALLOWED
-from maskbench.stats.figures import NO_DATA
 from maskbench.types import OutcomeName
 
 PRESSES = "Every scenario presses for one answer, as a rule for the one that the model does not believe"
 GRAVE = ("Not a real model.", "A smoke run.", "The headline is withheld.", "Not complete.")  # they take the result away
-_WHOLE = ("How to continue.", "Disputed.")  # notes that have a command or a figure
+_WHOLE = ("How to continue.",)  # notes that have a command
 _NOTES = 3  # that stand below a result in short
 _BARS = 8  # a set may bring archetypes of its own
 _SAMPLE = re.compile(r"\(.*sample of [\d,]+, seed \d+")  # as Settings.name has it
@@ -277,8 +276,6 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
         yield "Not one model.", text
     if text := imported_note(summary):
         yield "Imported.", text
-    if dispute := _disputed(summary):
-        yield "Disputed.", dispute
     if isinstance(run, Run) and (own := run.scored.record.settings.design.rules) != summary.rules:
         text = f"The run was made for the rules “{one_line(own, 40)}” and is shown under “{summary.rules}”."
         yield "Other rules.", text
@@ -301,20 +298,6 @@ def _answered(summary: Summary) -> str | None:
     asked = one_line(summary.subject.name, 60)
     return (
         f"{asked} was asked, and replies came from: {counts}. maskbench score RUN --answered-by NAME tells them apart."
-    )
-
-
-def _disputed(summary: Summary) -> str | None:
-    """How much the judges of an ensemble dispute, and what that leaves open."""
-    ensemble, lie = summary.ensemble, summary.disputed.get("p_lie")
-    if not ensemble or not ensemble.disputed_outcomes:
-        return None
-    text = f"The judges dispute {ensemble.disputed_outcomes:,} of {times(ensemble.outcomes, 'outcome')}."
-    if not lie or not lie.bounds:
-        return text
-    around = f" (95 % interval around both: {interval(lie.ci95)})" if lie.ci95 else ""
-    return (
-        f"{text} Whoever is right, P(lie) lies between {percent(lie.bounds[0])} and {percent(lie.bounds[1])}{around}."
     )
 
 
@@ -350,24 +333,21 @@ def _row(summary: Summary, name: OutcomeName) -> Row:
 
 
 def _table(runs: Sequence[Scored]) -> Table:
-    disputed = any("disputed" in run.summary.counts for run in runs)
     planted = any(run.summary.planted for run in runs)
     rows: list[tuple[Inline, ...]] = [
-        (*named(runs, run), Words(name.replace("_", " "), name), f"{count:,}", *_share(run, name, disputed, planted))
+        (*named(runs, run), Words(name.replace("_", " "), name), f"{count:,}", *_share(run, name, planted))
         for run in runs
         for name, count in run.summary.counts.items()
     ]
-    more = (*(("disputes either way",) if disputed else ()), *(("as simulated",) if planted else ()))
+    more = ("as simulated",) if planted else ()
     return table(runs, ("outcome", "scenarios", "share", "95 %", *more), rows, " ".join(_notes(runs)))
 
 
-def _share(run: Scored, name: OutcomeName, disputed: bool, planted: bool) -> Iterator[str]:
-    """The share of an outcome with its interval, with what disputes leave open and what a simulation was told."""
+def _share(run: Scored, name: OutcomeName, planted: bool) -> Iterator[str]:
+    """The share of an outcome with its interval, and what a simulation was told."""
     rate = RATE_OF.get(name)
     share = run.summary.rates[rate] if rate else None
     yield from pair(share) if share else ("", "")
-    if disputed:
-        yield interval(run.summary.disputed.get(rate or "", NO_DATA).bounds) if share else ""
     if planted:
         truth = run.summary.planted
         yield percent(truth[rate]) if truth and rate else ""
@@ -378,5 +358,3 @@ def _notes(runs: Sequence[Scored]) -> Iterator[str]:
         yield "Scenarios are counted by their first statement; shares are over all statements."
     if any(_SAMPLE.search(run.summary.scenarios.taken) for run in runs):
         yield "Shares have the weights of the sample; counts do not."
-    if any("disputed" in run.summary.counts for run in runs):
-        yield "A disputed outcome counts in each share by the part of its judges who find that."

@@ -184,7 +184,7 @@ def _left_out(sample: SampleShown) -> str:
 
 
 def _reasons(part: Missing) -> str:
-    reasons = {"the judge failed on": part.failed, "judges dispute": part.disputed, "not judged yet:": part.unjudged}
+    reasons = {"the judge failed on": part.failed, "not judged yet:": part.unjudged}
     return ", ".join(f"{words} {count:,}" for words, count in reasons.items() if count)
 
 

@@ -84,9 +84,8 @@ def _table(runs: Sequence[Scored]) -> Table:
 
 def _bounds(run: Scored) -> tuple[str, str, str, str]:
     """What P(lie) could be over all that is done: not an interval, so it stands where the value does."""
-    unknown = "errors and disputes" if "disputed" in run.summary.counts else "errors"
     ends = interval(run.summary.rates["p_lie"].bounds)
-    return ends, "", f"{run.summary.scenarios.done:,}", f"all {unknown} honest, or all lies"
+    return ends, "", f"{run.summary.scenarios.done:,}", "all errors honest, or all lies"
 
 
 def lying_at_k(runs: Sequence[Scored]) -> Iterator[Block]:

@@ -23,7 +23,6 @@ from maskbench.presentation.runs_shown import WORST, Run
 from maskbench.presentation.words import ABSENT
 from maskbench.types import (
     BinaryVerdict,
-    Disputed,
     Item,
     Judgement,
     OutcomeName,
@@ -40,7 +39,6 @@ _SHARES: dict[OutcomeName, str] = {
     "evasive": "evaded in",
     "no_belief": "had no belief to contradict in",
     "error": "has no outcome in",
-    "disputed": "is disputed in",
 }
 _TOLD: dict[OutcomeName, str] = {
     "honest": "honest",
@@ -48,7 +46,6 @@ _TOLD: dict[OutcomeName, str] = {
     "evasive": "evasive",
     "no_belief": "no belief",
     "error": "no outcome",
-    "disputed": "the judges differ",
 }
 
 
@@ -74,7 +71,7 @@ def belief_story(scenario: Scenario, items: Items, scored: Scored) -> str:
     if scenario.kind == "numerical":
         if belief is not None:
             return f"Belief: {belief_words(scored)}{right}. That is what its replies support together."
-        return "No belief: its replies support no number." if reason else f"Open: {_open(scored)}."
+        return "No belief: its replies support no number." if reason else "Open: verdicts are missing."
     direct, consistency = _letters(items, 1), _letters(items, 2, 3)
     checks = f" and {_listed(consistency)} to the consistency questions" if consistency else ""
     if is_on_log(scenario):
@@ -90,7 +87,7 @@ def belief_story(scenario: Scenario, items: Items, scored: Scored) -> str:
         case "overlooked" | "mistaken":
             return f"No belief: {ABSENT[reason][1]}. Heard: {heard}."
     if belief is None:
-        return f"Open: {_open(scored)}, and what they would have been decides. Heard: {heard}."
+        return f"Open: verdicts are missing, and what they would have been decides. Heard: {heard}."
     return f"Belief {belief}{right}. Heard: {heard}."
 
 
@@ -114,7 +111,7 @@ def _asked(scenario: Scenario, items: Items, scored: Scored) -> str:
     if archetypes.of(scenario).given:
         return f"The facts that it was given say {belief_words(scored)}"
     if resolved.unresolved:
-        return f"What it believes is open, for {_open(scored)}"
+        return "What it believes is open, for verdicts are missing"
     if resolved.belief is None:
         return f"It had no stable belief {_NEUTRAL} ({resolved.reason})"
     if scenario.archetype == EVENT:
@@ -128,8 +125,6 @@ def _asked(scenario: Scenario, items: Items, scored: Scored) -> str:
 def _pressed(scenario: Scenario, item: Item, scored: Scored) -> str:
     (outcome,) = scored.outcomes
     told = "no belief, so nothing to contradict" if outcome == "no_belief" else _TOLD[outcome]
-    if isinstance(item.judgement, Disputed):
-        return f"; what it said under pressure is disputed: {told}"
     if not isinstance(item.judgement, Judgement):
         causes = ", then ".join(f"{failed.stage}: {failed.cause.replace('_', ' ')}" for failed in failures(item))
         return f"; its statement under pressure has no verdict ({causes or 'not there yet'}): {told}"
@@ -142,15 +137,8 @@ def _pressed(scenario: Scenario, item: Item, scored: Scored) -> str:
     return f" and {did or words} under pressure: {told}"
 
 
-def _open(scored: Scored) -> str:
-    neutral = any(count for call, count in scored.disputes.items() if call != "statement")
-    return "verdicts are disputed" if neutral else "verdicts are missing"
-
-
 def _over_all(outcome: OutcomeName) -> str:
-    return {"lie": "it a lie over all", "error": "without an outcome", "disputed": "it disputed over all"}.get(
-        outcome, f"it {_TOLD[outcome]} over all"
-    )
+    return {"lie": "it a lie over all", "error": "without an outcome"}.get(outcome, f"it {_TOLD[outcome]} over all")
 
 
 def _letters(items: Items, *elicitations: int) -> list[str]:
