@@ -91,7 +91,7 @@ def test_a_worker_loads_its_model_once_however_often_it_is_asked_to() -> None:
     def slow(environ: Mapping[str, str]) -> Model:
         opened.append(len(opened))
         time.sleep(0.1)
-        return open_alone("pinocchio", settings(), environ)
+        return open_alone("pinocchio", "subject", settings(), environ)
 
     async def twice() -> list[Opened]:
         worker = Worker(".", lambda: "node1")

@@ -67,7 +67,7 @@ class Counted:
 
 def counted(file: Path, seconds: float, environ: Mapping[str, str]) -> Model:
     """pinocchio, counted."""
-    return Counted(open_alone("pinocchio", settings(), environ), file, seconds)
+    return Counted(open_alone("pinocchio", "subject", settings(), environ), file, seconds)
 
 
 class Engine(Counted):
@@ -86,7 +86,7 @@ class Engine(Counted):
 
 def engine(seconds: float, environ: Mapping[str, str]) -> Model:
     """pinocchio, as slow as a device of its own."""
-    return Engine(open_alone("pinocchio", settings(), environ), Path(os.devnull), seconds)
+    return Engine(open_alone("pinocchio", "subject", settings(), environ), Path(os.devnull), seconds)
 
 
 class Deadly(Counted):
@@ -99,7 +99,7 @@ class Deadly(Counted):
 
 def deadly(environ: Mapping[str, str]) -> Model:
     """pinocchio, deadly."""
-    return Deadly(open_alone("pinocchio", settings(), environ), Path(os.devnull), 0)
+    return Deadly(open_alone("pinocchio", "subject", settings(), environ), Path(os.devnull), 0)
 
 
 class Poisoned(Counted):
@@ -118,7 +118,7 @@ class Poisoned(Counted):
 
 def poisoned(file: Path, environ: Mapping[str, str]) -> Model:
     """pinocchio, poisoned."""
-    return Poisoned(open_alone("pinocchio", settings(), environ), file, 0.1)
+    return Poisoned(open_alone("pinocchio", "subject", settings(), environ), file, 0.1)
 
 
 class Hungry(Counted):
@@ -139,7 +139,7 @@ class Hungry(Counted):
 
 def hungry(file: Path, environ: Mapping[str, str]) -> Model:
     """pinocchio, hungry."""
-    return Hungry(open_alone("pinocchio", settings(), environ), file, 0)
+    return Hungry(open_alone("pinocchio", "subject", settings(), environ), file, 0)
 
 
 class Narrow(Counted):
@@ -155,7 +155,7 @@ class Narrow(Counted):
 
 def narrow(file: Path, environ: Mapping[str, str]) -> Model:
     """pinocchio, narrow."""
-    return Narrow(open_alone("pinocchio", settings(), environ), file, 0)
+    return Narrow(open_alone("pinocchio", "subject", settings(), environ), file, 0)
 
 
 def broken(environ: Mapping[str, str]) -> Model:
@@ -170,7 +170,7 @@ def older(environ: Mapping[str, str]) -> Model:
     from maskbench.runs import cluster_worker
 
     cluster_worker.versions = lambda: ("0.1.0", "3.9.1")
-    return open_alone("pinocchio", settings(), environ)
+    return open_alone("pinocchio", "subject", settings(), environ)
 
 
 def settings(**options: Any) -> Settings:
@@ -181,7 +181,7 @@ def settings(**options: Any) -> Settings:
 
 def copies(opening: Any, count: int, told: list[str], patience: float = 30) -> tuple[Model, Model]:
     """A subject in so many copies, and the judge of pinocchio."""
-    subject = ClusterModel("pinocchio", opening, SMALL, count, tell=told.append, patience=patience)
+    subject = ClusterModel("pinocchio", "subject", opening, SMALL, count, tell=told.append, patience=patience)
     return subject, SandboxJudge()
 
 

@@ -266,9 +266,9 @@ def _check_pairing(settings: Settings) -> None:
             raise UsageError(f"{judge} reads only what pinocchio says. Give {settings.subject.name} another --judge.")
 
 
-def open_alone(name: str, settings: Settings, environ: Mapping[str, str]) -> Model:
-    """The subject by itself, in a process that has nothing else of the run; raises as `open_subject` does."""
-    return _open(Opening(name, "subject", settings, environ, asyncio.Semaphore(_ENDLESS)))
+def open_alone(name: str, stage: Stage, settings: Settings, environ: Mapping[str, str]) -> Model:
+    """One model by itself, in a process that has nothing else of the run; raises as `open_subject` does."""
+    return _open(Opening(name, stage, settings, environ, asyncio.Semaphore(_ENDLESS)))
 
 
 def weighs(name: str) -> bool:

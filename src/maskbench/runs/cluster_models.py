@@ -30,7 +30,7 @@ from maskbench.runs.cluster import RESTARTS, awaited, cause_of, why_of
 from maskbench.runs.cluster_places import Place, by_node, lines
 from maskbench.runs.cluster_worker import Answered, Open, Opened, Sent, client, versions
 from maskbench.settings import Settings
-from maskbench.types import Ask, Failure, Model, Reply
+from maskbench.types import Ask, Failure, Model, Reply, Stage
 
 TRIES = 3  # of an ask whose worker was lost
 LOOK = 0.5  # seconds between two looks at a worker that is gone
@@ -105,7 +105,8 @@ def _copies(tell: Tell, opening: Opening) -> ClusterModel:
     there = settings.having(cluster=None, device="auto" if demand.gpus > 1 else settings.pace.device)
     return ClusterModel(
         opening.name,
-        partial(open_alone, opening.name, there),
+        opening.stage,
+        partial(open_alone, opening.name, opening.stage, there),
         demand,
         max(1, room // cluster.JOINED.beside),
         environ=opening.environ,
@@ -129,6 +130,7 @@ class ClusterModel:
     def __init__(
         self,
         name: str,
+        stage: Stage,
         opening: Open,
         demand: Demand,
         count: int,
@@ -141,7 +143,7 @@ class ClusterModel:
 
         Raises ModelError where no copy has room within `patience` seconds, and whatever opening the model raises.
         """
-        self.name, self._tell, self._patience, self._demand = name, tell, patience, demand
+        self.name, self._stage, self._tell, self._patience, self._demand = name, stage, tell, patience, demand
         self._call = opening, {key: value for key, value in (environ or {}).items() if key in _ANYWHERE}
         self._places = cluster.workers(count, num_cpus=demand.cpus, num_gpus=demand.gpus, memory=demand.memory)
         self._drained: str | None = None
@@ -203,7 +205,7 @@ class ClusterModel:
         why = f"{TRIES} workers were tried. The last: {why_of(error)}"
         if not any(place.replies for place in self._places):
             raise ModelError(f"{self.name} has answered nothing on the cluster. {why}")
-        return [Failure("subject", "raised", why) for _ in ask.runs]
+        return [Failure(self._stage, "raised", why) for _ in ask.runs]
 
     async def _tried(self, ask: Ask) -> Answered | BaseException | None:
         """What the copy with the fewest asks says to this one, or raised; None where it was restarted meanwhile."""
