@@ -75,6 +75,7 @@ def carry_out(cell: Cell, environ: Mapping[str, str]) -> None:
     from maskbench.measurement import measure
     from maskbench.runs import batched
     from maskbench.runs.folder import RunFolder
+    from maskbench.runs.stored_programs import to_ask_by
     from maskbench.settings import Settings
 
     batched.LEAST = 1
@@ -93,7 +94,8 @@ def carry_out(cell: Cell, environ: Mapping[str, str]) -> None:
         examine(exam_settings("openai/judge").having(connections=8, **how), folder.path, 1, environ, paper=paper)
     else:
         name = "openai/judge-two" if cell.task == "another judge" else "openai/judge"
-        judge(folder, folder.settings().having(judge=name, numeric_judge=name, **how), "again", environ)
+        settings = folder.settings().having(judge=name, numeric_judge=name, **how)
+        judge(folder, to_ask_by(settings, tuple(how), folder.path, ("judge",)), "again", environ)
 
 
 def serve_cells() -> None:

@@ -178,14 +178,14 @@ class Shelf:
             told = [said(model, turns, body.get("seed", place)) for place in places]
         if any(each.get("status", 200) != 200 for each in told):
             return 400, {"error": {"message": "This request is not taken.", "type": "test", "code": None}}
-        by = told[0].get("by", model)
+        by, prompt = told[0].get("by", model), sum(len(turn["content"]) for turn in turns) // 4 + 1
         if is_message:
             content = [{"type": "text", "text": told[0]["content"]}]
-            usage = {"input_tokens": 100, "output_tokens": 10}
+            usage = {"input_tokens": prompt, "output_tokens": 10}
             of = {"id": "m", "type": "message", "role": "assistant", "model": by, "stop_reason": "end_turn"}
             return 200, {**of, "content": content, "usage": usage}
         choices = [_choice(body, place, each) for place, each in enumerate(told)]
-        usage = {"prompt_tokens": 100, "completion_tokens": 10 * len(told), "total_tokens": 100 + 10 * len(told)}
+        usage = {"prompt_tokens": prompt, "completion_tokens": 10 * len(told)}
         return 200, {"id": "c", "object": "chat.completion", "model": by, "choices": choices, "usage": usage}
 
     # Batches
