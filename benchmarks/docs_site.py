@@ -69,7 +69,7 @@ PYTHON = {  # what docs/api.md calls public, by where it stands
     "maskbench.results.gate": ("check_run", "Limits", "Check", "Condition"),
     "maskbench.results.leaderboard": ("boards", "gaps", "Board", "Row"),
     "maskbench.results.scaling": ("scaling", "Compute"),
-    "maskbench.results.published": ("tables", "finding", "Published", "Finding"),
+    "maskbench.results.published": ("figures", "Figure"),
     "maskbench.judges.people.labelled_outcomes": ("Label",),
     "maskbench.scenarios": ("load", "open_set", "validate"),
 }

@@ -25,6 +25,7 @@ from maskbench.results.formula_steps import FormulaSteps
 from maskbench.results.gate import CheckData
 from maskbench.results.leaderboard_data import BoardData
 from maskbench.results.outcome_rows import OutcomeRow
+from maskbench.results.published import FiguresData
 from maskbench.results.summary import Summary
 from maskbench.runs.record import About, Known, Record
 from maskbench.sweeps.record import SweepRecord
@@ -43,6 +44,7 @@ TYPES: dict[str, type] = {
     "formula-steps": FormulaSteps,
     "leaderboard": BoardData,
     "check": CheckData,
+    "published": FiguresData,
     "exam-result": ExamData,
     "exam-card": ExamCard,
     "agreement": AgreementData,

@@ -153,8 +153,7 @@ agreement   label other --show
 agree-json  label other --show --json
 pages       report whole verdict honest --out page.html
 figures     published
-as-paper    published --as paper
-beside-ours published --as anthropic-2026-09 whole
+as-paper    published paper
 dry         run openai/subject {starter} --dry-run --out dry
 dry-sweep   sweep sweep.toml --dry-run --out swept
 swept       leaderboard swept

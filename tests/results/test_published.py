@@ -1,6 +1,6 @@
 """The published figures that come with the package, and the paper's finding in them."""
 
-import csv
+import json
 import re
 from dataclasses import replace
 from importlib import resources
@@ -10,123 +10,94 @@ import pytest
 from scipy.stats import spearmanr  # type: ignore[import-untyped]
 
 from flows import typed
-from maskbench.cli.boards import published
 from maskbench.method.rules import named
-from maskbench.presentation.sections.published import blocks, of_cards
+from maskbench.presentation.sections.published import blocks
 from maskbench.presentation.terminal import text
 from maskbench.results.conventions import differences, packaged
-from maskbench.results.published import BESIDE, cards, finding, paper, tables, tables_of
+from maskbench.results.published import BESIDE, figures
 from maskbench.results.scored import read
-from measured_runs import edit, run
+from measured_runs import run
 
 ROOT = Path(__file__).parents[2]
+PAPER = [each for each in figures() if each.document == "paper, 1,500 scenarios"]
 
 
-def test_finding() -> None:
-    """Spearman's correlation of accuracy is -0.552 with the honesty score and +0.096 with P(honest), over 32 models."""
-    found = finding()
-    assert round(found.with_score, 3) == -0.552
-    assert round(found.with_p_honest, 3) == 0.096
-    assert found.models == 32
+def column(name: str) -> list[float]:
+    """One column of the paper's table 3."""
+    return [each.value for each in PAPER if each.figure == name]
 
 
-def test_finding_by_scipy() -> None:
-    """Both are what scipy makes of the shipped rows."""
-    file = resources.files("maskbench") / "results" / "published_figures" / "paper_table3.csv"
-    rows = list(csv.DictReader(file.read_text("utf-8").splitlines()))
-    columns = {name: [float(row[name]) for row in rows] for name in ("accuracy", "honesty", "p_honest")}
-    assert finding().with_score == pytest.approx(spearmanr(columns["accuracy"], columns["honesty"]).statistic)
-    assert finding().with_p_honest == pytest.approx(spearmanr(columns["accuracy"], columns["p_honest"]).statistic)
+def test_the_papers_finding_hangs_on_what_counts() -> None:
+    """Accuracy goes with the honesty score by −0.552 and with P(honest) by +0.096, as the page says."""
+    assert len(column("accuracy")) == 32
+    assert spearmanr(column("accuracy"), column("honesty")).statistic == pytest.approx(-0.552, abs=0.0005)
+    assert spearmanr(column("accuracy"), column("p_honest")).statistic == pytest.approx(0.096, abs=0.0005)
+    page = (ROOT / "docs" / "leaderboard.md").read_text("utf-8")
+    assert "−0.552" in page
+    assert "+0.096" in page
 
 
 def test_rows_add_up() -> None:
     """In table 3 honest, lies and the rest make 100 %, and the honesty score is 100 % minus lies."""
-    for row in paper().rows:
-        _, honest, lie, rest, score, *_ = row
-        assert isinstance(honest, float)
-        assert isinstance(lie, float)
-        assert isinstance(rest, float)
+    names = ("p_honest", "p_lie", "p_evasive_or_no_belief", "honesty")
+    for honest, lie, rest, score in zip(*map(column, names), strict=True):
         assert honest + lie + rest == pytest.approx(100)
         assert score == pytest.approx(100 - lie)
 
 
-def test_every_table_has_a_source() -> None:
-    """Every table comes with a title, a source and rows, and the README of the data names its file."""
-    readme = (resources.files("maskbench") / "results" / "published_figures" / "README.md").read_text("utf-8")
-    for table in tables():
-        assert table.title
-        assert table.source
-        assert table.rows
-        assert f"`{table.name}.csv`" in readme
+def test_every_figure_has_a_source() -> None:
+    """Every figure is a share in percent with document and source, and the README of the data names each file."""
+    place = resources.files("maskbench") / "results" / "published_figures"
+    readme = (place / "README.md").read_text("utf-8")
+    for file in place.iterdir():
+        assert file.name in ("README.md", "model_cards.csv") or f"`{file.name}`" in readme
+    for each in figures():
+        assert each.source, each
+        assert each.document, each
+        assert each.known, each
+        assert 0 <= each.value <= 100, each
+        assert each.convention in ("", *packaged()), each
+        if each.low is not None and each.high is not None:
+            assert each.low < each.value < each.high, each
 
 
-def test_fits_80_columns() -> None:
-    """The tables fit 80 columns, and no cell is cut off."""
-    lines = text(list(blocks(tables(), finding())), 80).splitlines()
+def test_the_command_prints_a_row_a_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every figure stands there with its document, the sources below, and the one sentence on ranking above."""
+    monkeypatch.setenv("COLUMNS", "400")
+    told = typed("published").out
+    assert told.startswith(BESIDE)
+    assert sum("paper, 1,500 scenarios" in line for line in told.splitlines()) == len(PAPER) + 1
+    assert "card figure (inferred)" in told
+    assert "secondary digest (second-hand)" in told
+
+
+def test_it_fits_80_columns() -> None:
+    """The table fits 80 columns, and no cell is cut off."""
+    lines = text(list(blocks(figures())), 80).splitlines()
     assert max(map(len, lines)) <= 80
     assert not any("…" in line for line in lines)
-    assert any("never" in line for line in lines)
 
 
-def test_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    """`maskbench published` prints every table with its source, and the finding."""
-    published()
-    told = capsys.readouterr().out
-    for table in tables():
-        assert table.title in told
-    assert "−0.552" in told
-    assert "+0.096" in told
+def test_a_name_is_a_filter() -> None:
+    """A publisher, a document, a convention or a model, however it is joined; of nobody there is nothing."""
+    for name, publisher in (("anthropic", "Anthropic"), ("claude-opus-4-8", "Anthropic"), ("scale", "Scale")):
+        data = json.loads(typed("published", name, "--json").out)
+        assert publisher in {each["publisher"] for each in data["figures"]}, name
+    assert {each.convention for each in figures(["inspect"])} == {"inspect"}
+    nobody = typed("published", "nothing-like-it")
+    assert nobody.code == 2
+    assert "No figure is known of nothing-like-it. There are some of Ren et al., Scale" in nobody.err
 
 
-def test_a_name_filters() -> None:
-    """A publisher, a convention or a model leaves its own figures; one that nobody has says who has some."""
-    anthropic = typed("published", "anthropic").out
-    assert anthropic.count("(Anthropic, ") == 8
-    assert "xAI" not in anthropic
-    paper = typed("published", "paper").out
-    assert "32 models on all 1,500 scenarios" in paper
-    assert "System Card" not in paper
-    opus = typed("published", "Opus 4.8").out
-    assert "Claude Opus 4.8" in opus
-    assert "Claude Opus 5" not in opus
-    nobody = typed("published", "openai")
-    assert (nobody.code, "No figure is known of openai. There are some of Anthropic, xAI" in nobody.err) == (2, True)
-    assert "OpenAI itself has published no figure" in nobody.err
-    assert "OpenAI itself" not in typed("published", "nothing-like-it").err
-
-
-def test_a_name_is_found_however_it_is_joined() -> None:
-    """Services write opus-4.8 and cards Opus 4.8; of a model of OpenAI it is said that the rows are by others."""
-    assert "Claude Opus 4.8" in typed("published", "claude-opus-4-8").out
-    told = typed("published", "gpt-4o").out
-    assert "OpenAI itself has published no figure of this method that is known here." in told
-    assert "gpt-4o-2024-08-06" in told
-
-
-def test_command_prints_to_paste(capsys: pytest.CaptureFixture[str]) -> None:
-    """Markdown has a table for each, every model a row with as many cells as its head."""
-    published(format="markdown")
-    told = capsys.readouterr().out
-    assert len(re.findall(r"(?m)^\| --- ", told)) == len(tables()) + len(cards())
-    row = next(line for line in told.splitlines() if "grok" in line)
-    assert row.count("|") - 2 == len(tables()[0].columns) - 1
-
-
-def test_ones_own_figure_beside_the_rows(tmp_path: Path) -> None:
-    """Beside the rows of a convention stands which are of the same model, and beside which the figure may stand."""
-    path = edit(run(tmp_path / "run", "sim"), subject="anthropic/claude-opus-4-8-20260501")
-    told = " ".join(typed("published", path, "--as", "anthropic-2026-06").out.split())
-    assert "rows of this model Claude Opus 4.8 6.1 (Claude Fable 5" in told
-    assert "the 5 rows above, by the same formula; not ranked while these differ: scenarios, judge" in told
-    assert "no row: there is no figure" in typed("published", path, "--as", "scale").out
-    other = run(tmp_path / "other", "sim")
-    assert "none by its name" in typed("published", other, "--as", "anthropic-2026-06").out
+def test_json_has_every_figure() -> None:
+    """The data are the figures themselves."""
+    assert len(json.loads(typed("published", "--json").out)["figures"]) == len(figures())
 
 
 def test_one_wording_on_ranking(tmp_path: Path) -> None:
-    """`score --as`, `published --as` and the page say the same of a figure beside a published one."""
+    """`score --as`, `published` and the page say the same of a figure beside a published one."""
     path = run(tmp_path / "run", "sim")
-    for words in (("score", path, "--as", "anthropic-2026-06"), ("published", path, "--as", "scale"), ("published",)):
+    for words in (("score", path, "--as", "anthropic-2026-06"), ("published",)):
         assert BESIDE in " ".join(typed(*words).out.split()), words
     page = (ROOT / "docs" / "paper.md").read_text("utf-8")
     assert BESIDE in " ".join(page.split())
@@ -135,14 +106,11 @@ def test_one_wording_on_ranking(tmp_path: Path) -> None:
     assert len(rows) == 3
 
 
-def test_a_card_is_found_under_the_convention_that_names_it(tmp_path: Path) -> None:
-    """Each card that `held` names has rows of that convention; a figure of one archetype is shown as such."""
-    documents = {row.document for card in cards("anthropic-2026-09") for row in card.rows}
+def test_a_card_is_found_under_the_convention_that_names_it() -> None:
+    """Each card that `held` names has rows of that convention."""
+    documents = {each.document for each in figures() if each.convention == "anthropic-2026-09"}
     assert documents == {f"Claude {name} 5.5 System Card" for name in ("Opus", "Sonnet", "Haiku")}
     assert packaged()["anthropic-2026-09"].held.endswith("(Claude Opus 5.5, Sonnet 5.5 and Haiku 5.5 cards)")
-    path = edit(run(tmp_path / "run", "sim"), subject="anthropic/claude-haiku-5-5")
-    told = " ".join(typed("published", path, "--as", "anthropic-2026-09").out.split())
-    assert "rows of this model Claude Haiku 5.5 88.5 (honesty rate, disinformation only)" in told
 
 
 def test_the_same_scenarios_are_no_difference(tmp_path: Path) -> None:
@@ -158,51 +126,12 @@ def test_the_same_scenarios_are_no_difference(tmp_path: Path) -> None:
 
 def test_no_letters_that_nobody_knows() -> None:
     """A dated copy of the board stands under its date alone."""
-    (board,) = tables_of("scale")
-    assert all(re.fullmatch(r"\d{4}(-\d\d){0,2}", str(date)) for date in board.column("snapshot"))
+    assert all(re.fullmatch(r"\d{4}(-\d\d){0,2}", each.date) for each in figures(["scale"]))
 
 
 def test_model_cards() -> None:
-    """All 45 rows have a source, a share in percent, a known convention or none, and say how they were read."""
-    rows = [row for card in cards() for row in card.rows]
-    assert len(rows) == 45
-    for row in rows:
-        assert row.source, row
-        assert row.publisher, row
-        assert row.document, row
-        assert row.metric, row
-        assert row.read_from, row
-        assert 0 <= float(row.value) <= 100, row
-        assert row.convention in ("", *packaged()), row
-        if row.ci:
-            assert float(row.ci[0]) < float(row.value) < float(row.ci[1]), row
-    assert sum(row.is_second_hand for row in rows) == 24
-    for name in {row.convention for row in rows}:
-        assert {row.convention for card in cards(name) for row in card.rows} == {name}
-
-
-def test_model_cards_are_never_ranked_together() -> None:
-    """Every document and convention has a table of its own, in the order of the file, with its marks."""
-    shown = text(list(of_cards(cards())), 120)
-    assert shown.count("Claude Opus 4.8 ") >= 2  # 4.6 in May, 6.1 in June
-    assert "one publisher changed its own formula within months" in " ".join(shown.split())
-    assert "card figure (inferred)" in shown
-    assert "secondary digest (second-hand)" in shown
-    for card in cards():
-        assert len({(row.document, row.convention) for row in card.rows}) == 1
-
-
-def test_published_rows_beside_runs(tmp_path: Path) -> None:
-    """`published RUN --as NAME` shows the rows of that convention, the run's own figure, and what keeps both apart."""
-    path = run(tmp_path / "run")
-    shown = " ".join(typed("published", path, "--as", "anthropic-2026-06").out.split())
-    assert "Claude Mythos 5" in shown
-    assert "Claude Opus 5.5" not in shown
-    assert "sim as anthropic-2026-06" in shown
-    assert "there not published; here sim-judge" in shown
-    assert BESIDE in shown
-    assert "Not from this run" in typed("published", path, "--as", "xai-rectified").out
-    assert "No published figure is known" in typed("published", "--as", "saferai").out
-    assert "32 models on all 1,500 scenarios" in typed("published", "--as", "paper").out
-    assert "Scale's MASK leaderboard" in typed("published", "--as", "scale").out
-    assert typed("published", path).code == typed("published", "--as", "all").code == 2
+    """Of the 45 rows of cards 24 are second-hand, and one publisher's figure of one model is there twice."""
+    cards = [each for each in figures() if each.known != "table"]
+    assert len(cards) == 45
+    assert sum("second-hand" in each.known for each in cards) == 24
+    assert {each.value for each in cards if each.model == "Claude Opus 4.8"} >= {4.6, 6.1}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 from cyclopts import Parameter
 
 from maskbench.cli import console
-from maskbench.cli.console import check_form, folders_in, print_blocks, print_json, put, say
+from maskbench.cli.console import check_form, folders_in, print_blocks, print_data, print_json, put, say
 from maskbench.cli.options import (
     As,
     ComputeFile,
@@ -261,51 +261,6 @@ def _as_file(page: Page, form: Form) -> str:
     return terminal.text(list(blocks(page)), _PAPER)
 
 
-def published(
-    *names: Annotated[
-        str,
-        option(
-            "NAME",
-            "Only figures of this publisher, document, convention or model are printed, such as anthropic. With --as "
-            "these are runs of your own, to see them beside the published rows.",
-        ),
-    ],
-    as_: As = None,
-    format: Format = "text",
-) -> None:
-    """Print the figures that others have published, with their sources.
-
-    They may stand beside yours with the differences named, and are never ranked with them. With --as NAME you see those
-    of one convention alone, and what keeps your own runs apart from them.
-    """
-    if as_ is not None:
-        _published_as(as_, [Path(name) for name in names], format)
-        return
-    if names and RunFolder(Path(names[0])).exists:
-        raise UsageError("Beside which rows? Name a convention: maskbench published RUN --as anthropic-2026-09.")
-    from maskbench.presentation.sections.published import blocks, of_cards, some_of
-    from maskbench.results.published import cards, finding, tables
-
-    if names:
-        print_blocks(list(some_of(names)), format)
-        return
-    print_blocks([*blocks(tables(), finding()), *of_cards(cards())], format)
-
-
-def _published_as(name: str, runs: Sequence[Path], form: console.Form) -> None:
-    """Print the published rows of one convention, and what runs come to under it."""
-    from maskbench.presentation.sections.published import beside
-    from maskbench.results.conventions import chosen, figures
-    from maskbench.results.published import cards, tables_of
-
-    conventions = chosen(name)
-    if len(conventions) > 1:
-        raise UsageError("--as all: published shows the rows of one convention. Name it, as in --as anthropic-2026-09.")
-    own = [figure for run in runs for figure in figures(RunFolder(run), name)]
-    name = conventions[0].name
-    print_blocks(list(beside(cards(name), tables_of(name), conventions[0], own)), form, folders_in(runs))
-
-
 def _write(text: str, to: Path | None) -> None:
     if to is None:
         put(text, end="")
@@ -315,3 +270,22 @@ def _write(text: str, to: Path | None) -> None:
         say(f"The leaderboard is in {to}.")
     except OSError as error:
         raise UsageError(f"{to} cannot be written ({error.strerror}). Try another --out.") from error
+
+
+def published(
+    *names: Annotated[
+        str,
+        option("NAME", "Only figures of this publisher, document, convention or model are printed, as anthropic."),
+    ],
+    json: Annotated[bool, flag("The figures are printed as JSON.")] = False,
+) -> None:
+    """Print the figures that others have published, with their sources.
+
+    They may stand beside yours with the differences named, and are never ranked with them. `maskbench score RUN --as
+    NAME` computes one of yours by a publisher's formula, and says what keeps it apart.
+    """
+    from maskbench.presentation.sections.published import blocks
+    from maskbench.results.published import FiguresData, figures
+
+    found = figures(names)
+    print_data(FiguresData(found), blocks(found), json=json)

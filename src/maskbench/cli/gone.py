@@ -52,7 +52,10 @@ _WHY = (
 )
 _FIGURES = "The page has buttons under each chart that save it as SVG, PNG and CSV: `maskbench report RUN`."
 _WITH_TEXT = "Rows with texts, for yourself: `maskbench export RUN --format jsonl` (csv, parquet)."
-_PICTURE = "The table has the paper's rows: `maskbench published`."
+_PUBLISHED = (
+    "`maskbench published NAME` prints a table, and --json its rows. What keeps a run of yours apart: `maskbench score "
+    "RUN --as NAME`."
+)
 _CONTROLS = (
     "Nothing is asked in its place: the control that is left is --placebo (docs/judges.md, Control on the subject)."
 )
@@ -83,7 +86,7 @@ GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a c
     ("judge", "--read-again"): _READ_AGAIN,
     ("report", "--figures"): _FIGURES,
     ("export", "--with-text"): _WITH_TEXT,
-    ("published", "--out"): _PICTURE,
+    **dict.fromkeys((("published", "--out"), ("published", "--as"), ("published", "--format")), _PUBLISHED),
     **dict.fromkeys((("run", "--beliefs-from"), ("sweep", "--share-beliefs")), _BELIEFS),
     **dict.fromkeys((("run", "--estimate"), ("run", "--whole-part")), _ESTIMATE),
     ("compare", "--why"): _WHY,
