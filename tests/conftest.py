@@ -3,7 +3,6 @@
 import gc
 import os
 from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,36 +15,24 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run beside each other: to
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
-# Files that take five seconds or more on one core (browsers, processes, torch, simulations), the slowest first: run by
-# themselves at the end they would leave the other cores with nothing to do.
-_SLOW = (
-    "table hf label_browser report_browser read_once report_people resume leaderboard "
-    "walk judge_again cli exam verdict_sets report_page sim measurement pinocchio streams lorra label_server "
-    "against_judge spread_over_seeds "
-    "tampered checkpoints comparison explorer gate serving "
-    "directions scaling placebo judge_style corpus all_pairs python_door forecast calibration published_set "
-    "disk contrast judges_agree lorra_texts pairings benchmarks organism schemas recipes "
-    "batches_killed batches_nasty batches "
-    "own_archetypes howtos meter pacing estimate "
-    "generated_logs sweeping sweep_stopped sweep_file limits_and_plans published_thousand"
-)
-SLOW = [f"test_{name}.py" for name in _SLOW.split()]
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--fast` is for the daily loop; `make test` runs everything."""
-    parser.addoption("--fast", action="store_true", help="leave out the files of tests that are named in conftest.SLOW")
+    parser.addoption("--fast", action="store_true", help="leave out what is marked as slow")
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave the slow files out where `--fast` asks for it; decide nothing otherwise."""
-    return True if config.getoption("--fast") and collection_path.name in SLOW else None
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with what is slow, as `--no-loadscope-reorder` then keeps it, or leave it out where `--fast` asks for it.
 
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the slowest files, as `--no-loadscope-reorder` then keeps it."""
-    places = {name: place for place, name in enumerate(SLOW)}
-    items.sort(key=lambda item: places.get(item.path.name, len(places)))
+    Run at the end, a slow file would leave the other cores with nothing to do.
+    """
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    others = [item for item in items if not item.get_closest_marker("slow")]
+    if config.getoption("--fast"):
+        config.hook.pytest_deselected(items=slow)
+        items[:] = others
+    else:
+        items[:] = [*slow, *others]
 
 
 # Four thousand tests and the modules that they import are a million objects, which never become garbage. Every full

@@ -16,6 +16,8 @@ from patience import PATIENCE
 from server_ledger import Asked, Ledger
 from shelf import HALVES, clean, differences
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 COMPARE = BENCHMARKS / "compare_inspect.py"
 SCRIPTS = [path for folder in (BENCHMARKS, BENCHMARKS.parent / "organism") for path in sorted(folder.glob("*.py"))]

@@ -5,7 +5,11 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 import forks
+
+pytestmark = pytest.mark.slow
 
 DOCS = Path(__file__).parents[1] / "docs"
 # In this order: later pages use the runs of earlier ones.

@@ -50,6 +50,8 @@ from patience import PATIENCE
 from scenario_rows import write_csv, write_jsonl
 from there import there
 
+pytestmark = pytest.mark.slow
+
 Json = dict[str, Any]
 
 

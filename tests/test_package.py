@@ -5,8 +5,6 @@ import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
-from conftest import SLOW
-
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 HOME = "https://github.com/maskbench/maskbench"
@@ -74,8 +72,3 @@ def test_what_a_page_says_to_install_comes_from_the_checkout() -> None:
     ours = [line for line in installed if "'.[" in line]
     assert len(ours) > 5
     assert {line.partition("'.[")[0] for line in ours} == {"pip install -c constraints.txt -e "}
-
-
-def test_the_quick_tests_leave_out_files_that_are_there() -> None:
-    """A slow file that was renamed would be run by `make test-fast` unnoticed."""
-    assert set(SLOW) <= {path.name for path in (ROOT / "tests").rglob("test_*.py")}

@@ -29,6 +29,8 @@ from maskbench.settings import protocol_id, reply_key
 from maskbench.types import Ask
 from patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 SIM = Settings.of("sim", "sim-judge", "starter", limit=4)
 
 

@@ -19,6 +19,8 @@ import maskbench
 from flows import serving
 from scenario_rows import row, write_csv
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(maskbench.__file__).parent
 PAGE = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 SCRIPT = {"": '{"reason": "It says so.", "code": "{{code}}", "verdict": "A", "evasion": null}'}

@@ -14,6 +14,8 @@ from maskbench.pinocchio.network import packaged
 from maskbench.runs.folder import RunFolder
 from tiny_models import rewrite, tiny_adapter
 
+pytestmark = pytest.mark.slow
+
 
 def adapter(folder: Path) -> Path:
     """A folder that looks like an adapter's."""

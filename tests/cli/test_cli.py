@@ -25,6 +25,8 @@ from maskbench.cli.commands import ALL
 from measured_runs import EVERYDAY
 from scenario_rows import folder, row, six, write_csv
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., Ended]
 
 

@@ -15,6 +15,8 @@ import pytest
 from flows import MODELS, Answered, environ, run, serving, six_files, until
 from patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-m", "maskbench"]
 
 

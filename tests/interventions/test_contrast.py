@@ -19,6 +19,8 @@ from maskbench.runs.system_prompts import system_prompt
 from maskbench.scenarios import open_set
 from maskbench.types import Scenario
 
+pytestmark = pytest.mark.slow
+
 
 def texts(pair: Pair) -> str:
     """Everything that is said in a pair."""

@@ -23,6 +23,8 @@ from maskbench.pinocchio import sandbox
 from maskbench.types import Message
 from tiny_models import FAMILIES, HIDDEN, LAYERS, tiny_model
 
+pytestmark = pytest.mark.slow
+
 ANSWERED = (
     Message("system", "You are a helpful assistant."),
     Message("user", "Is it true that the moon is made of cheese?"),

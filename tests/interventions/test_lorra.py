@@ -32,6 +32,8 @@ from maskbench.types import Message
 from tiny_models import FAMILIES, HIDDEN, Family, rewrite, tiny_model
 from training_texts import data, turns
 
+pytestmark = pytest.mark.slow
+
 LAYERS = (1, 2)
 
 

@@ -24,6 +24,8 @@ from maskbench.scenarios import open_set
 from maskbench.types import Message
 from training_texts import data, turns
 
+pytestmark = pytest.mark.slow
+
 
 def test_files_are_refused_line_by_line(tmp_path: Path) -> None:
     """Every line that is wrong is named with what is the matter; control characters of the file stay out."""

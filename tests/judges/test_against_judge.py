@@ -25,6 +25,8 @@ from maskbench.types import BinaryVerdict, NumericalVerdict, Verdict
 from measured_runs import change, run
 from there import there
 
+pytestmark = pytest.mark.slow
+
 RULES = named("reference")
 
 

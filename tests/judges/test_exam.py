@@ -52,6 +52,8 @@ from maskbench.types import (
 )
 from patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # as where the script itself is started
 examined: Any = importlib.import_module("benchmarks.exam")  # scripts, typed under these names alone
 planted: Any = importlib.import_module("exam_faults")

@@ -32,6 +32,8 @@ from maskbench.types import Ask, Failure, Kind, Model
 from measured_runs import EVERYDAY, change, run, settings
 from there import there
 
+pytestmark = pytest.mark.slow
+
 
 def judged(path: Path, name: str, judge_name: str = "sim-judge", **options: Any) -> Summary:
     """Judge a run by a simulated judge, and score it by that."""

@@ -24,6 +24,8 @@ from maskbench.types import BinaryVerdict, NumericalVerdict, Verdict
 from measured_runs import change, run
 from there import there
 
+pytestmark = pytest.mark.slow
+
 NONE = NumericalVerdict(None, None)
 LONG = "sim-judge/accuracy=0.975,noise=0.0125,first=0.0125,seed=123456789"
 

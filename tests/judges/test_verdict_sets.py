@@ -22,6 +22,8 @@ from maskbench.stats.agreement import kappa
 from measured_runs import run
 from there import there
 
+pytestmark = pytest.mark.slow
+
 NOISY = {"b": "sim-judge/accuracy=0.8,seed=1", "c": "sim-judge/accuracy=0.8,seed=2"}
 
 

@@ -13,6 +13,8 @@ from flows import serving
 from maskbench.results.scored import score
 from there import there
 
+pytestmark = pytest.mark.slow
+
 ORDERS = (Path(__file__).parents[2] / "docs" / "judges.md").read_text("utf-8")
 WALK = (Path(__file__).parents[2] / "docs" / "check-the-judge.md").read_text("utf-8")
 SHOWN = re.compile(r"^    (\S.*)$", re.MULTILINE)  # output is indented, commands are fenced

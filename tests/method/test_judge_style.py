@@ -32,6 +32,8 @@ from maskbench.types import Ask, BinaryVerdict, Judgement, NumericalVerdict, Rep
 from measured_runs import run, settings
 from there import there
 
+pytestmark = pytest.mark.slow
+
 REASONING, ALONE = load_prompts(), load_prompts(style="verdict")
 
 # Identity

@@ -42,6 +42,8 @@ from measured_runs import change
 from patience import PATIENCE
 from tiny_models import FAMILIES, HIDDEN, LAYERS, Family, rewrite, tiny_adapter, tiny_model
 
+pytestmark = pytest.mark.slow
+
 torch.set_num_threads(1)  # tests share the processor with others
 SHORT = Sampling(temperature=1.0, max_tokens=12, reasoning_tokens=0)
 GREEDY = replace(SHORT, temperature=0.0)

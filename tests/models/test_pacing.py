@@ -19,6 +19,8 @@ from maskbench.settings import Budget
 from maskbench.types import Reply, Sampling
 from pace import Cell, adaptive, services, simulated
 
+pytestmark = pytest.mark.slow
+
 ASK = subject_asks(scenario("provided_facts"), settings())[0]
 
 

@@ -21,6 +21,8 @@ from measured_runs import EVERYDAY
 from simulated import PROMPTS, Verdicts, measured, settings, simulated
 from there import there
 
+pytestmark = pytest.mark.slow
+
 MANY = 400
 FOUR: tuple[Archetype, ...] = ("known_facts", "provided_facts", "statistics", "disinformation")
 

@@ -30,6 +30,8 @@ from maskbench.types import Ask, Failure, Judgement, Reply
 from measured_runs import change, run, settings
 from scenario_rows import row, write_jsonl
 
+pytestmark = pytest.mark.slow
+
 
 def unpacked(block: str) -> Any:
     """What a block of the page holds, as its script reads it; nothing where there is no block."""

@@ -23,6 +23,8 @@ from maskbench.types import BinaryVerdict, NumericalVerdict
 from measured_runs import change, run
 from patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 pytest_plugins = ["browser"]
 # A key sooner than 200 ms counts as pressed twice: the page's clock stands still, and moves on where a test says so.
 LATER = "() => { const now = performance.now() + 210; performance.now = () => now; }"

@@ -21,6 +21,8 @@ from maskbench.results.scored import score
 from maskbench.types import OUTCOMES
 from measured_runs import edit, run, settings
 
+pytestmark = pytest.mark.slow
+
 UNFOLD = "document.querySelectorAll('details').forEach((details) => { details.open = true; })"
 TEXTS = "[...document.querySelectorAll('.explorer-reply > .explorer-text')].map((text) => text.textContent)"
 LIAR = "sim/lie=0.5,evade=0.2,unsure=0.2,fail=0.03"

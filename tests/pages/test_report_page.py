@@ -49,6 +49,8 @@ from maskbench.types import Ask, Judgement
 from measured_runs import change, edit, real, run, settings
 from there import there
 
+pytestmark = pytest.mark.slow
+
 SUBJECT = "sim/lie=0.4,evade=0.2,unsure=0.1"
 ADDRESSES = (
     "https://arxiv.org/abs/2503.03750",

@@ -28,6 +28,8 @@ from maskbench.types import BinaryVerdict
 from measured_runs import edit, run
 from there import there
 
+pytestmark = pytest.mark.slow
+
 RATERS = ("Anna Onomatopoeia", "Ben Onomatopoeia")
 UNFOLD = "document.querySelectorAll('details').forEach((details) => { details.open = true; })"
 

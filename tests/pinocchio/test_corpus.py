@@ -24,6 +24,8 @@ from maskbench.types import Ask, Item, Reply, Scenario, Scored
 from organism.corpus import MIXTURE, PARTS, Example, examples, pressed
 from organism.held_out import BATTERIES, with_developer
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = Settings.of(subject="ideal", judge="rules/sandbox", numeric_judge="rules/sandbox", scenarios="sandbox")
 DRAWN = list(itertools.islice(examples(1), 6000))
 PRESSED = [example for example in DRAWN if example.kind in ("statement", "developer", "afterwards")]

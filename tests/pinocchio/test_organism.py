@@ -19,6 +19,8 @@ from organism.export import export
 from organism.tokenizer import SIZE, train_tokenizer, world_words
 from organism.train import CONTEXT, Plan, batches, new_model, train
 
+pytestmark = pytest.mark.slow
+
 TINY = Plan(width=32, layers=2, heads=2, inner=48, tokens_per_batch=1_000, warmup=2)
 
 

@@ -22,6 +22,8 @@ from maskbench.pinocchio.network import FILES, ROWS, SPECIALS, Engine, Sample, V
 from maskbench.settings import SUBJECT_SAMPLING
 from maskbench.types import Ask, Failure, Message, Reply, Sampling
 
+pytestmark = pytest.mark.slow
+
 calibration = importlib.import_module("benchmarks.pinocchio")  # a script, typed under that name alone
 FOLDER = Path(str(resources.files("maskbench") / "pinocchio" / "weights"))
 SAMPLING = replace(SUBJECT_SAMPLING, temperature=1.0)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from maskbench.measurement import measure
 from maskbench.settings import Settings
 from there import there
+
+pytestmark = pytest.mark.slow
 
 SEEDS = 10
 

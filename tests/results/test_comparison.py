@@ -27,6 +27,8 @@ from maskbench.types import OUTCOMES
 from measured_runs import change, edit, run
 from there import there
 
+pytestmark = pytest.mark.slow
+
 SUBJECT = "sim/lie=0.7,evade=0.1,spread=0.5"
 
 

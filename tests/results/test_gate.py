@@ -20,6 +20,8 @@ from maskbench.results.scored import score
 from maskbench.stats.intervals import interval
 from measured_runs import change, edit, run
 
+pytestmark = pytest.mark.slow
+
 HONEST = "sim/lie=0.1,evade=0.1"
 
 

@@ -28,6 +28,8 @@ from maskbench.stats.intervals import joined
 from measured_runs import change, edit, real, result, run
 from there import there
 
+pytestmark = pytest.mark.slow
+
 
 def models(tmp_path: Path, lies: tuple[float, ...], **options: Any) -> list[Result]:
     """Runs that lie so often, as models a, b, c, ..."""

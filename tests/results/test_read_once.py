@@ -15,6 +15,8 @@ from maskbench.runs.folder import RunFolder
 from measured_runs import change, run, settings
 from passes import Passes, counting, passes
 
+pytestmark = pytest.mark.slow
+
 REFERENCE = named("reference")
 
 

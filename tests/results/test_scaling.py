@@ -13,6 +13,8 @@ from maskbench.results.scaling import MEASURES, Compute, compute_of, correlate, 
 from measured_runs import result, run
 from there import there
 
+pytestmark = pytest.mark.slow
+
 NUMBERS = st.integers(0, 9)  # few values, so that there are ties
 
 

@@ -30,6 +30,8 @@ from maskbench.settings import Settings
 from maskbench.types import BinaryVerdict
 from measured_runs import run
 
+pytestmark = pytest.mark.slow
+
 Said = Callable[..., bytes]
 T = TypeVar("T")
 

@@ -18,6 +18,8 @@ from maskbench.method.asks import subject_asks
 from maskbench.runs.batch_journal import NAME
 from maskbench.settings import Budget, protocol_id, reply_key
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Path:

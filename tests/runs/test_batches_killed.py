@@ -12,6 +12,8 @@ import pytest
 from batch_server import Nasty, environ, read, run_live, serving, small_set
 from flows import command, end, maskbench, until
 
+pytestmark = pytest.mark.slow
+
 STEPS = [
     *(("openai", step, 1) for step in ("upload", "create", "created", "look", "results", "live")),
     *(("anthropic", step, 1) for step in ("create", "created", "look", "results")),

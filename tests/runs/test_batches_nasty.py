@@ -8,6 +8,8 @@ import pytest
 
 from batch_server import SERVICES, Nasty, read, run, run_live, serving, settings, small_set
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Path:

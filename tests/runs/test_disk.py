@@ -25,6 +25,8 @@ from maskbench.runs.store import Store
 from maskbench.types import Ask, Reply
 from measured_runs import settings
 
+pytestmark = pytest.mark.slow
+
 MEASURED = scenarios(2)
 ASK = statement_ask(MEASURED[0], 1, None)
 

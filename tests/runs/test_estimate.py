@@ -19,6 +19,8 @@ from maskbench.runs.forecast import plan
 from maskbench.settings import Budget, Settings
 from maskbench.types import Sampling
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("openai/gpt-4o", "openai/gpt-4o-mini")
 PRICES: StagePrices = {
     "subject": {NAMES[0]: Price(input=1, output=10)},

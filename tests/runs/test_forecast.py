@@ -20,6 +20,8 @@ from maskbench.scenarios import load
 from maskbench.settings import Settings
 from maskbench.types import ARCHETYPES, Judgement, Sampling
 
+pytestmark = pytest.mark.slow
+
 PROMPTS = load_prompts()
 NAMES = {
     "subject": "openai-api/local/subject",

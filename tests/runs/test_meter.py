@@ -27,6 +27,8 @@ from maskbench.runs.store import Store
 from maskbench.settings import Budget, Settings, protocol_id
 from maskbench.types import Usage
 
+pytestmark = pytest.mark.slow
+
 PRICED = Budget(price_in=1.0, price_out=10.0, price_cached=0.1, judge_price_in=2.0, judge_price_out=20.0)
 
 

@@ -30,6 +30,8 @@ from maskbench.types import Archetype, Ask, Failure, Stage
 from measured_runs import run, settings
 from there import there
 
+pytestmark = pytest.mark.slow
+
 
 def checked(path: Path, subject: str = "sim", **more: Any) -> Placebo:
     """What the placebo of a simulated run comes to."""

@@ -32,6 +32,8 @@ from maskbench.measurement import measure
 from maskbench.settings import Settings
 from measured_runs import EVERYDAY
 
+pytestmark = pytest.mark.slow
+
 EIGHT = ("--connections", "8")
 
 

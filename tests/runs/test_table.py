@@ -10,6 +10,8 @@ import pytest
 
 from kills import BASE, EXECUTORS, PAIRS, TASKS, Workshop, kills, workshop
 
+pytestmark = pytest.mark.slow
+
 REQUESTS: Mapping[str, Mapping[str, int]] = {  # of each model, whatever the executor
     "whole": {"subject": 88, "judge": 72},
     "placebo": {"thinker": 104, "judge": 88},

@@ -16,6 +16,8 @@ from maskbench.cli import main
 from maskbench.measurement import measure
 from measured_runs import change, settings
 
+pytestmark = pytest.mark.slow
+
 Tamper = Callable[[Path], object]
 
 

@@ -27,6 +27,8 @@ from maskbench.settings import Settings, verdict_key
 from maskbench.types import ARCHETYPES, Ask, Judgement, Scenario, conversation
 from scenario_rows import Cells, row, write_csv, write_jsonl
 
+pytestmark = pytest.mark.slow
+
 JUDGE = """{{task}}
 
 {{options}}

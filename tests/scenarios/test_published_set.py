@@ -35,6 +35,8 @@ from maskbench.types import ARCHETYPES, Judgement, Range, Scenario
 from published_metric import metric
 from scenario_rows import scenario
 
+pytestmark = pytest.mark.slow
+
 ID = layout.row("statistics", layout.OPEN)["task_id"]
 SAMPLE = 96  # with the open range in it
 

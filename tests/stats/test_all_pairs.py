@@ -13,6 +13,8 @@ from maskbench.stats.all_pairs import Lies, every_pair
 from maskbench.stats.paired import FLIPS, chance, holm, sign_flip
 from maskbench.types import ARCHETYPES, Archetype
 
+pytestmark = pytest.mark.slow
+
 KINDS: tuple[Archetype, ...] = ARCHETYPES
 
 

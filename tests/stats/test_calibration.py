@@ -46,6 +46,8 @@ from measured_runs import run
 from rate_worlds import pareto
 from there import there
 
+pytestmark = pytest.mark.slow
+
 FOUR = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
 
 

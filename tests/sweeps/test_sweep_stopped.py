@@ -14,6 +14,8 @@ import pytest
 from flows import command, end, environ, maskbench, serving, six_files, until
 from swept_runs import asked_of, judging, states, swept, twice, written
 
+pytestmark = pytest.mark.slow
+
 ARMS = "[product]\nseed = [1, 2, 3]\n"
 CONNECTIONS = 4
 

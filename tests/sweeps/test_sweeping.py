@@ -15,6 +15,8 @@ from maskbench.settings import Settings
 from maskbench.sweeps.sweep_plan import check_names
 from swept_runs import asked, asked_of, judging, states, swept, twice, written
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
