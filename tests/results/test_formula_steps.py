@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from flows import typed
+from flows import command, typed
 from maskbench.errors import UsageError
 from maskbench.presentation.format import percent
 from maskbench.results.conventions import figures
@@ -75,7 +75,8 @@ def test_the_steps_of_a_real_run_are_those_of_its_page(tmp_path: Path) -> None:
     """From the paper's formula to Anthropic's of September lies go up by 0.5 and 2.0 points, as the page says."""
     root = Path(__file__).parents[2]
     assert typed("import", root / "examples" / "opus-4.8", "--out", tmp_path / "opus").code == 0
-    shown = typed("score", tmp_path / "opus", "--as", "paper", "--why", "anthropic-2026-09").out
+    line = ("score", tmp_path / "opus", "--as", "paper", "--why", "anthropic-2026-09")
+    shown = command(*line, env={"COLUMNS": "100"}).out
     page = (root / "docs" / "real-runs.md").read_text("utf-8")
     rows = [line for line in shown.splitlines() if line.startswith(("archetypes", "what lies are", "together"))]
     assert [row.split("  ")[0] for row in rows] == ["archetypes", "what lies are a share of", "together"]
