@@ -149,11 +149,6 @@ def _day(moment: str) -> str:
     return f"{moment[:10]}T00:00:00+00:00"
 
 
-def _again(name: str) -> str:
-    """A name that two folders share where the runs at home do, and that is not the name at home."""
-    return hashlib.sha256(name.encode()).hexdigest()[:16]
-
-
 def _settings(settings: Settings) -> Settings:
     folders = folders_of(settings)
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from typing import Any, TypeAlias
 
-from maskbench.errors import BudgetReached
 from maskbench.method.asks import VERDICTS
 from maskbench.models.chat.pacing import Pace
 from maskbench.runs.bill import ledger_of
@@ -167,15 +166,6 @@ class _PooledStopper(Stopper):
     def gate(self, connections: int) -> Gate:
         """A gate that shares paces and purse with the other runs."""
         return _SharedGate(connections, self._name, self._pool)
-
-
-@contextmanager
-def limits_named(purse: SharedPurse) -> Iterator[None]:
-    """Whatever a limit of the purse stops here says which limit that was."""
-    try:
-        yield
-    except BudgetReached as error:
-        raise BudgetReached(str(error), error.option, purse.limits.get(error.option)) from None
 
 
 @contextmanager
