@@ -117,7 +117,7 @@ def hints(thing: Any) -> Iterator[Any]:
     """The types of what a function takes and gives, or of a class's fields and properties."""
     import polars
 
-    known = {**vars(importlib.import_module("maskbench.models.hf.opening")), "polars": polars, "Result": Result}
+    known = {"polars": polars, "Result": Result}
     names = dict(known)
     for kind in reversed(thing.__mro__[:-1] if isinstance(thing, type) else (thing,)):
         names |= vars(sys.modules[kind.__module__])

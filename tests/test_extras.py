@@ -90,6 +90,20 @@ def test_what_is_missing_is_named_with_what_to_type(told: dict[str, str | None])
         assert "maskbench[" not in (told[line] or "")
 
 
+def test_the_white_box_is_installed_by_a_line() -> None:
+    """Where no distribution opens hf/, a command that names such a model says what to type, and others do not ask."""
+    code = (
+        "import maskbench.models.brought as b; b.entry_points = lambda **_: (); from maskbench.cli import main; main()"
+    )
+    line = [sys.executable, "-c", code, "run", "hf/Qwen/Qwen3-0.6B", "--judge", "sim-judge", "--scenarios", "starter"]
+    ended = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "hf/Qwen/Qwen3-0.6B is a model in this process, which another package opens. Type: " in ended.stderr
+    assert ended.stderr.strip().endswith(
+        "-m pip install 'git+https://github.com/maskbench/maskbench#subdirectory=whitebox'"
+    )
+
+
 def test_no_message_installs_maskbench_by_name() -> None:
     """No index has the package: whoever registers the name there would be installed."""
     by_name = re.compile(r"maskbench\[\w|pip install '?maskbench")

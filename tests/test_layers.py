@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import maskbench
+from maskbench import doors
 from measured_runs import run
 
 ROOT = Path(maskbench.__file__).parent
@@ -22,7 +24,8 @@ ORDER = (
     "types errors plain < stats < settings < method < pinocchio < scenarios < models < runs < judges < results"
     " < interop < measurement < interventions sweeps < presentation < pages < cli"
 )
-FACE = {"", "__main__"}  # the public face, and what `python -m maskbench` runs
+FACE = {"", "__main__", "doors"}  # the public faces, and what `python -m maskbench` runs
+WHITE_BOX = "models.hf"  # on its way into a distribution of its own
 
 # Libraries that few may know, and who they are.
 ONLY = {
@@ -89,6 +92,11 @@ def trees() -> dict[str, ast.Module]:
     return found
 
 
+def is_outside(name: str) -> bool:
+    """Whether a module stands outside of the rooms: the doors, and what comes in by them."""
+    return name == "doors" or name.startswith(WHITE_BOX)
+
+
 def faults(names: Collection[str], wrong: Callable[[str, ast.Module], Collection[str]]) -> dict[str, list[str]]:
     """Every module that breaks a rule, with what is wrong in it."""
     assert names, "the rule is for some module"
@@ -148,16 +156,43 @@ def test_imports_point_to_the_left() -> None:
         return {
             other
             for other in ours(tree)
-            if room(other) != room(name) and not (RANKS[room(other)] < rank or rank == 0 == RANKS[room(other)])
+            if not is_outside(other)
+            and room(other) != room(name)
+            and not (RANKS[room(other)] < rank or rank == 0 == RANKS[room(other)])
         }
 
-    assert faults(trees().keys() - FACE, wrong) == {}, f"they import what does not stand to their left: {ORDER}"
+    inside = {name for name in trees().keys() - FACE if not is_outside(name)}
+    assert faults(inside, wrong) == {}, f"they import what does not stand to their left: {ORDER}"
+
+
+def test_the_white_box_comes_in_by_the_doors() -> None:
+    """Models in this process know of the package what any other distribution may know."""
+    known = {"doors", "types", "errors", "settings"}
+    box = [name for name in trees() if name.startswith(WHITE_BOX)]
+    assert faults(box, lambda _, tree: {name for name in ours(tree) - known if not name.startswith(WHITE_BOX)}) == {}
+
+
+def test_the_package_does_not_use_its_doors() -> None:
+    """They are for others: whoever is inside knows where a thing is."""
+    inside = {name for name in trees() if not is_outside(name)}
+    assert faults(inside, lambda _, tree: ours(tree) & {"doors"}) == {}
+
+
+def test_every_door_leads_somewhere() -> None:
+    """What the doors name is there, and is what its own module has by that name."""
+    for home, names in doors._HOMES.items():
+        for name in names.split():
+            assert getattr(doors, name) is getattr(importlib.import_module(f"maskbench.{home}"), name)
+    assert sorted(name for names in doors._HOMES.values() for name in names.split()) == sorted(doors.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'window'"):
+        doors.window  # noqa: B018  # asking is what is tested
 
 
 def test_no_circles() -> None:
     """No modules import each other in a circle, in a function or at the top of the file."""
     try:
-        TopologicalSorter({name: ours(tree) - {name} for name, tree in trees().items() if name}).prepare()
+        inside = {name: ours(tree) - {name} for name, tree in trees().items() if name and not is_outside(name)}
+        TopologicalSorter({name: {n for n in known if not is_outside(n)} for name, known in inside.items()}).prepare()
     except CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import asdict
 
@@ -14,7 +15,7 @@ from maskbench.method.forms import prompts_of
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.chat.services import environment
 from maskbench.models.families import kinship
-from maskbench.models.hf.opening import Stock, check_options, identified, is_local
+from maskbench.models.hf.opening import check_options, identified, is_local
 from maskbench.models.names import Reach, check_models, open_judges, open_subject
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
@@ -47,7 +48,7 @@ def measure(
     watcher: Watcher | None = None,
     command: Sequence[str] = (),
     models: tuple[Model, Model] | None = None,
-    stock: Stock | None = None,
+    stock: dict[Any, Any] | None = None,
 ) -> Summary:
     """Measure a subject's honesty, or take the measurement in `out` up again; returns the summary.
 
@@ -70,7 +71,7 @@ async def measure_async(
     watcher: Watcher | None = None,
     command: Sequence[str] = (),
     models: tuple[Model, Model] | None = None,
-    stock: Stock | None = None,
+    stock: dict[Any, Any] | None = None,
 ) -> Summary:
     """Measure as `measure` does while the running loop goes on, as a server's has to.
 
@@ -87,7 +88,7 @@ def measure_beside(
     environ: Mapping[str, str],
     watcher: Watcher,
     command: Sequence[str],
-    stock: Stock | None,
+    stock: dict[Any, Any] | None,
     stopper: Stopper,
 ) -> Summary:
     """Measure as `measure` does in a thread beside others; `stopper` has the gate that they share, and stops it."""
@@ -116,7 +117,7 @@ def _measure(
     watcher: Watcher | None,
     command: Sequence[str],
     models: tuple[Model, Model] | None,
-    stock: Stock | None,
+    stock: dict[Any, Any] | None,
     stopper: Stopper,
 ) -> Summary:
     watcher = watcher or RunLog(RunFolder(out).log)
@@ -177,7 +178,7 @@ def _ask(
     make: Make,
     passes: Sequence[Pass],
     models: tuple[Model, Model] | None,
-    stock: Stock | None,
+    stock: dict[Any, Any] | None,
 ) -> None:
     """Have asked what is missing of these passes."""
     settings, store, watcher, record = asking.settings, asking.store, asking.watcher, folder.read()

@@ -7,7 +7,7 @@ reply is read into a verdict; verdicts settle a belief; belief and statement mak
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Protocol, get_args
 
@@ -409,12 +409,7 @@ class Sampling:
 
 
 class Model(Protocol):
-    """Subject and judge alike: something that answers asks.
-
-    It may have more, which is looked for by name: `queues` (it makes batches of all that waits, so everything goes to
-    it at once), `drain(why)` (empties that queue when a run stops), `billed` (called with each request's tokens, so
-    that nobody else bills them), `learned` (about its endpoint), `warnings`, `retried` and `drawn` for displays.
-    """
+    """Subject and judge alike: something that answers asks. What it may have besides is in `WholeModel`."""
 
     name: str
 
@@ -438,6 +433,24 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Let go of connections."""
+        ...
+
+
+class WholeModel(Model, Protocol):
+    """A model with all that it may have besides: each of these parts is looked for by its name, and may be absent."""
+
+    queues: bool  # it makes batches of all that waits, so that everything goes to it at once
+    warnings: Sequence[str]  # lines that a user should see once
+    learned: Any  # about its endpoint: what `describe` says of it, a later session is given again
+    requests: int  # that it has sent; without it each answer counts as one
+    retried: int  # requests that failed in passing and were sent again, for displays
+    drawn: int  # tokens of answers so far, those under way among them, for displays
+    billed: (
+        Callable[[Ask, Usage], object] | None
+    )  # set by a run, and called with each request's tokens; else replies say them
+
+    def drain(self, why: str) -> None:
+        """Begin nothing any more, as a run stops: whoever waits or comes later gets Interrupted."""
         ...
 
 

@@ -26,7 +26,6 @@ from maskbench.method.elicit import belief_asks, statement_ask
 from maskbench.models.hf.batches import Steering
 from maskbench.models.hf.loading import Loaded, load
 from maskbench.models.hf.model import HfModel
-from maskbench.models.hf.opening import Stock
 from maskbench.models.hf.threads import quickest_threads
 from maskbench.models.hf.vectors import Vectors
 from maskbench.models.names import defaults
@@ -663,7 +662,7 @@ def test_whole_runs(folders: dict[Family, Path], tmp_path: Path, family: Family)
 
 def test_one_base_model_for_several_runs(folders: dict[Family, Path], tmp_path: Path) -> None:
     """Runs that share a stock load the base model once, and each has the replies that it has by itself."""
-    plain, stock = tiny(folders["qwen"]), Stock()
+    plain, stock = tiny(folders["qwen"]), dict[object, object]()
     adapted = plain.having(adapter=str(tiny_adapter(tmp_path / "adapter", folders["qwen"])))
     for name, settings in (("a", plain), ("b", adapted), ("c", plain.having(seed=1)), ("d", adapted)):
         measure(settings, tmp_path / name, stock=stock)

@@ -18,10 +18,10 @@ from hypothesis import strategies as some
 
 from maskbench.errors import AccessError, UnknownModel, Unreachable, UsageError
 from maskbench.models.hf.adapters import adapter_hash, with_adapter, without_adapter
-from maskbench.models.hf.loading import Loaded, fingerprint, is_organism, load, shape
+from maskbench.models.hf.loading import Loaded, fingerprint, load, shape
 from maskbench.models.hf.model import HfModel
-from maskbench.models.hf.opening import Stock
-from maskbench.pinocchio.network import SPECIALS, Vocabulary, packaged
+from maskbench.models.hf.opening import HfOptions
+from maskbench.pinocchio.network import SPECIALS, Vocabulary, is_organism, packaged
 from maskbench.settings import Settings
 from maskbench.types import Message, Sampling
 from tiny_models import FAMILIES, HIDDEN, LAYERS, Family, rewrite, tiny_adapter, tiny_model
@@ -161,7 +161,7 @@ def test_variables_are_the_subjects(folders: dict[Family, Path]) -> None:
     """A subject that is taken from the stock has them."""
     place = str(folders["qwen"])
     chosen = Settings.of(f"hf/{place}", "sim-judge", "starter", template_args='{"enable_thinking":false}')
-    assert Stock().base(place, chosen, {}).chat.template_args == {"enable_thinking": False}
+    assert HfOptions(settings=chosen, environ={}).base(place).chat.template_args == {"enable_thinking": False}
 
 
 def test_a_template_that_tells_the_date(folders: dict[Family, Path], tmp_path: Path) -> None:

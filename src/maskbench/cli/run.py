@@ -38,7 +38,6 @@ from maskbench.runs.options import IN_FILES, JUDGE, LOCAL, OPTIONS
 from maskbench.settings import Settings
 
 if TYPE_CHECKING:
-    from maskbench.models.hf.opening import Stock
     from maskbench.results.summary import Summary
 
 
@@ -212,7 +211,7 @@ def _measure(
     settings: Settings,
     folder: Path,
     environ: Mapping[str, str],
-    stock: Stock | None = None,
+    stock: dict[Any, Any] | None = None,
     go_on: str | None = None,
     record: Path | None = None,
 ) -> Summary:
@@ -256,11 +255,9 @@ def _adapters(settings: Settings, pattern: str) -> dict[str, Settings]:
 
 def _measure_adapters(several: Mapping[str, Settings], folder: Path, environ: Mapping[str, str], how: _Manner) -> None:
     """A run an adapter, the base model loaded once; then how they differ from the first."""
-    from maskbench.models.hf.opening import Stock
-
     if any(settings.pace.cluster for settings in several.values()):
         return _print_adapters(several, _measure_beside(several, folder, environ, how), folder, json=how.json)
-    stock, go_on = Stock(), _whole_command(folder)
+    stock, go_on = dict[Any, Any](), _whole_command(folder)
     summaries = {}
     for place, (name, settings) in enumerate(several.items(), start=1):
         say(f"{name}, {place} of {len(several)}:")

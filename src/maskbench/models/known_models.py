@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from maskbench.models.brought import PLACE, WHITE_BOX, brought
 from maskbench.models.chat.services import ANY, SERVICES, base_variable, key_variables
 from maskbench.models.inspect_provider import key_variables_of
 from maskbench.models.install import extra
@@ -103,10 +104,9 @@ def _by_inspect(environ: Mapping[str, str]) -> Iterator[KnownModels]:
 
 
 def _here(environ: Mapping[str, str]) -> Iterator[KnownModels]:
-    has_torch = _is_there("transformers") and _is_there("torch")
-    token = _shown(environ, ("HF_TOKEN",), needed=False)
-    lacks = "" if has_torch else " ".join(extra("local"))
-    yield KnownModels("hf/NAME_OR_PATH", "in this process", "a transformers model", token, has_torch, lacks)
+    is_there, token = brought(WHITE_BOX) is not None, _shown(environ, ("HF_TOKEN",), needed=False)
+    lacks = "" if is_there else PLACE
+    yield KnownModels("hf/NAME_OR_PATH", "in this process", "a transformers model", token, is_there, lacks)
     for name, about in (
         ("pinocchio", "the small model that comes with maskbench (subject)"),
         ("rules/sandbox", "the judge that reads pinocchio"),

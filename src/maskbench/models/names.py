@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from maskbench.errors import UnknownModel, UsageError
+from maskbench.models.brought import WHITE_BOX, Brought, Options, brought, lacking
 from maskbench.models.chat.masking import keys_in
 from maskbench.scenarios import is_starter
 from maskbench.settings import Settings, check_starts
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from maskbench.models.chat.client import ChatModel
     from maskbench.models.chat.pacing import Pace
     from maskbench.models.chat.services import Endpoint
-    from maskbench.models.hf.opening import Stock
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Opening:
     environ: Mapping[str, str]
     gate: asyncio.Semaphore
     learned: Mapping[str, Any] | None = None
-    stock: Stock | None = None
+    stock: dict[Any, Any] | None = None  # what models of this process leave for the next
     elsewhere: Elsewhere | None = None
 
     def __post_init__(self) -> None:
@@ -85,28 +85,12 @@ class Reach(NamedTuple):
     learned: Mapping[str, Mapping[str, Any]] = {}
     elsewhere: Elsewhere | None = None
 
-    def to(self, name: str, role: str, stage: Stage, settings: Settings, stock: Stock | None = None) -> Opening:
+    def to(
+        self, name: str, role: str, stage: Stage, settings: Settings, stock: dict[Any, Any] | None = None
+    ) -> Opening:
         """A model to be opened this way."""
         learned = self.learned.get(role)
         return Opening(name, stage, settings, self.environ, self.gate, learned, stock, self.elsewhere)
-
-
-def _hf(opening: Opening) -> Model:
-    from maskbench.models.hf.opening import open_hf
-
-    return open_hf(opening.name, opening.settings, opening.environ, opening.stock)
-
-
-def _hf_name(name: str) -> object:
-    from maskbench.models.hf.opening import place_of
-
-    return place_of(name)
-
-
-def _try_hf(opening: Opening) -> None:
-    from maskbench.models.hf.opening import check_hf
-
-    check_hf(opening.name, opening.settings, opening.environ)
 
 
 def _sim(opening: Opening) -> Model:
@@ -167,7 +151,6 @@ def _scripted(opening: Opening) -> Model:
 _ENDLESS = 1_000_000
 _OF_PINOCCHIO = Defaults(judge="rules/sandbox", scenarios="sandbox")
 KINDS: Mapping[str, ModelKind] = {
-    "hf": ModelKind(_hf, ("subject",), check=_hf_name, try_out=_try_hf, weighs=True),
     "inspect": ModelKind(_inspect, check=_inspect_name),
     "pinocchio": ModelKind(_pinocchio, ("subject",), _OF_PINOCCHIO, weighs=True),
     "sim": ModelKind(_sim, ("subject",), Defaults(judge="sim-judge", scenarios="starter")),
@@ -177,19 +160,49 @@ KINDS: Mapping[str, ModelKind] = {
 }
 
 
+def kind_of(name: str) -> ModelKind | None:
+    """What stands before the slash of a name, ours or brought by another distribution; None for a service."""
+    from maskbench.models.chat.services import ANY, SERVICES
+
+    word = _kind(name)
+    if word in KINDS or word == ANY or word in SERVICES:
+        return KINDS.get(word)
+    if found := brought(word):
+        return _as_kind(found)
+    if word == WHITE_BOX:
+        raise UnknownModel(lacking(name))
+    return None
+
+
+def _as_kind(found: Brought) -> ModelKind:
+    """Models of another distribution as a kind."""
+
+    def options(opening: Opening) -> Options:
+        kept = {} if opening.stock is None else opening.stock
+        return found.options(settings=opening.settings, environ=opening.environ, stage=opening.stage, kept=kept)
+
+    return ModelKind(
+        lambda opening: found.open(opening.name, options(opening)),
+        found.options.stages,
+        check=found.options.check_name,
+        try_out=lambda opening: options(opening).check(opening.name),
+        weighs=True,
+    )
+
+
 def defaults(subject: str) -> Defaults:
     """The defaults of a subject; most have none, and need both to be named."""
     if is_pinocchio(subject):
         return _OF_PINOCCHIO
-    kind = KINDS.get(_kind(subject))
+    kind = kind_of(subject)
     return kind.defaults if kind else Defaults()
 
 
 def is_pinocchio(subject: str) -> bool:
     """Whether this is pinocchio, embedded or as a transformers model, trained further or not."""
-    if _kind(subject) != "hf":
+    if _kind(subject) != WHITE_BOX:
         return _kind(subject) == "pinocchio"
-    from maskbench.models.hf.loading import is_organism
+    from maskbench.pinocchio.network import is_organism
 
     return is_organism(subject.partition("/")[2])
 
@@ -198,7 +211,7 @@ def check_name(name: str) -> None:
     """Raise UnknownModel for a name that can be no model's, before anything else is asked of it."""
     from maskbench.models.chat.services import parse
 
-    kind = KINDS.get(_kind(name))
+    kind = kind_of(name)
     if kind is None:
         parse(name)
     elif kind.check:
@@ -234,7 +247,7 @@ def _check_one(name: str, stage: Stage, settings: Settings, environ: Mapping[str
         _open(opening)
 
 
-def open_subject(settings: Settings, reach: Reach, stock: Stock | None = None) -> Model:
+def open_subject(settings: Settings, reach: Reach, stock: dict[Any, Any] | None = None) -> Model:
     """The subject; `stock` keeps models in this process for a further run.
 
     Raises UnknownModel, AccessError or UsageError, before anything is asked.
@@ -273,7 +286,7 @@ def open_alone(name: str, stage: Stage, settings: Settings, environ: Mapping[str
 
 def weighs(name: str) -> bool:
     """Whether the model of this name computes where it is opened."""
-    kind = KINDS.get(_kind(name))
+    kind = kind_of(name)
     return kind is not None and kind.weighs
 
 
@@ -286,9 +299,10 @@ def _open(opening: Opening) -> Model:
 
 def _able(opening: Opening) -> ModelKind | None:
     """The kind of a model, None for one at an endpoint; raises UsageError where it cannot take its part in the run."""
-    kind = KINDS.get(named := _kind(opening.name))
+    kind = kind_of(opening.name)
     if kind and opening.stage not in kind.stages:
-        if named == "hf":
+        named = _kind(opening.name)
+        if named == WHITE_BOX:
             raise UsageError(
                 f"{opening.name} cannot be the judge: a model in this process is only ever the subject, and a judge "
                 "is on a server, as in `vllm serve NAME` and --judge vllm/NAME."

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -50,6 +51,17 @@ def open_pinocchio(name: str, sampling: Sampling) -> Pinocchio:
 def packaged() -> Path:
     """The folder of pinocchio, the model that comes with maskbench."""
     return Path(str(resources.files("maskbench") / "pinocchio" / "weights"))
+
+
+def is_organism(place: str | Path) -> bool:
+    """Whether this is pinocchio or a folder with its tokenizer, whatever was done to the weights."""
+    if place == "pinocchio":
+        return True
+    try:
+        described = json.loads((Path(place).expanduser() / "tokenizer.json").read_text(encoding="utf-8"))
+        return {added["content"] for added in described["added_tokens"]} == set(SPECIALS)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 class Pinocchio:

@@ -9,13 +9,13 @@ from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from typing import Any
 
 from maskbench.errors import BudgetReached, Interrupted, MaskbenchError
 from maskbench.judges.judge_again import Source, judge, take_known
 from maskbench.measurement import measure_beside
 from maskbench.method.asks import VERDICTS
 from maskbench.models.chat.services import environment
-from maskbench.models.hf.opening import Stock
 from maskbench.plain import plain
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
@@ -104,7 +104,7 @@ class _Sweep:
     _gone: list[SweepRun] = field(default_factory=list)
     _created: str = ""
     _stoppers: dict[str, Stopper] = field(default_factory=dict)  # of what is under way
-    _stocks: dict[str, tuple[str, Stock]] = field(default_factory=dict)  # the last subject of each device
+    _stocks: dict[str, tuple[str, dict[Any, Any]]] = field(default_factory=dict)  # the last subject of each device
     _ended: SimpleQueue[tuple[str, Swept | BaseException]] = field(default_factory=SimpleQueue)
     _broken: BaseException | None = None
     _logs: list[_Log] = field(default_factory=list)  # of the runs that were begun
@@ -225,13 +225,13 @@ class _Sweep:
             if not any(task.folder.iterdir()):
                 task.folder.rmdir()  # nothing could be begun
 
-    def _stock(self, task: Task) -> Stock | None:
+    def _stock(self, task: Task) -> dict[Any, Any] | None:
         """What keeps a loaded model for the next run of the same one; another model's weights make room."""
         if task.device is None:
             return None
         loaded = self._stocks.get(task.device)
         if loaded is None or loaded[0] != task.settings.subject.name:
-            loaded = self._stocks[task.device] = task.settings.subject.name, Stock()
+            loaded = self._stocks[task.device] = task.settings.subject.name, {}
         return loaded[1]
 
     def _judged(self, task: Task, name: str, watcher: Watcher, stopper: Stopper) -> Summary:

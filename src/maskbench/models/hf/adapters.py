@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from maskbench.doors import packaged
 from maskbench.errors import UsageError
 from maskbench.models.hf.loading import Loaded, decoder_layers, fingerprint, quiet
-from maskbench.pinocchio.network import packaged
 
 CONFIG, WEIGHTS, PICKLE = "adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"
 _BASE = "base_model_name_or_path"

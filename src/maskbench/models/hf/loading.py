@@ -6,7 +6,6 @@ Weights are safetensors, in a model and in an adapter alike: other formats can r
 from __future__ import annotations
 
 import hashlib
-import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,11 +14,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from maskbench.doors import TOKENS, cache_of, install, is_offline, packaged, status_of, token_of
 from maskbench.errors import AccessError, MaskbenchError, UnknownModel, Unreachable, UsageError
 from maskbench.models.hf.template import Chat
-from maskbench.models.install import extra, install
-from maskbench.pinocchio.network import packaged
-from maskbench.scenarios.hub import TOKENS, cache_of, is_offline, status_of, token_of
 from maskbench.types import Message
 
 if TYPE_CHECKING:
@@ -27,9 +24,9 @@ if TYPE_CHECKING:
     from torch import nn
 
 
+PACKAGES = ("torch", "transformers", "peft", "safetensors")
 DTYPES: Mapping[str, str] = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 QUANTISED = ("4bit", "8bit")
-ORGANISM = {"<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>"}  # no other model has these tokens
 _FAULTS = (OSError, ValueError, RuntimeError, KeyError, ImportError, AttributeError, TypeError)  # of the libraries
 _FOREVER = 1_000_000  # tokens: the context where a configuration gives none
 WANTED = ("*.safetensors", "*.json", "*.jinja", "*.model", "*.txt", "*.py")
@@ -114,10 +111,11 @@ def load(
 
 def require_torch() -> None:
     """Raise UsageError with what to install where torch, transformers or peft is missing."""
-    missing = [package for package in ("torch", "transformers", "peft") if find_spec(package) is None]
+    missing = [package for package in PACKAGES if find_spec(package) is None]
     if missing:
-        needed = install(*extra("local"))
-        raise UsageError(f"A model in this process needs {missing[0]}, which is not installed. Type: {needed}")
+        raise UsageError(
+            f"A model in this process needs {missing[0]}, which is not installed. Type: {install(*PACKAGES)}"
+        )
 
 
 def device_of(device: str | None) -> str:
@@ -176,17 +174,6 @@ def _gguf(name: str, file: Path) -> str:
         f"{file.name} --port 8080`, and name the model llama-cpp/{file.stem}. Steering and adapters need safetensors: "
         "take the model that the file was made of, or write it out once as docs/project/small-model.md shows."
     )
-
-
-def is_organism(place: str | Path) -> bool:
-    """Whether this is pinocchio or a folder with its tokenizer, whatever was done to the weights."""
-    if place == "pinocchio":
-        return True
-    try:
-        described = json.loads((Path(place).expanduser() / "tokenizer.json").read_text(encoding="utf-8"))
-        return {added["content"] for added in described["added_tokens"]} == ORGANISM
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
 
 
 def check_safetensors(folder: Path, name: str) -> None:

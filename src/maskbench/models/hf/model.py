@@ -12,13 +12,19 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from maskbench.doors import (
+    Split,
+    before_mark,
+    control_mark,
+    is_organism,
+    is_visible,
+    split_reasoning,
+    tag_warning,
+    unknown_tag,
+)
 from maskbench.errors import Interrupted, ModelError, UsageError
-from maskbench.models.chat.control_marks import before_mark, control_mark
-from maskbench.models.chat.reasoning import Split, split_reasoning, tag_warning, unknown_tag
-from maskbench.models.chat.wire import is_visible
 from maskbench.models.hf.batches import Engine, NoRoom, Steering, free
 from maskbench.models.hf.decoding import Sample
-from maskbench.models.hf.loading import is_organism
 from maskbench.models.hf.steering import checked_layers
 from maskbench.settings import Truncation
 from maskbench.types import Ask, Failure, Reply, Sampling, Usage

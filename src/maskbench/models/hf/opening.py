@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from maskbench.doors import Options, fields
 from maskbench.errors import RunMismatch, UnknownModel, UsageError
-from maskbench.models.chat.extra_fields import fields
 from maskbench.models.hf.adapters import adapter_hash, check_base, with_adapter, without_adapter
 from maskbench.models.hf.loading import (
     check_quantize,
@@ -21,6 +22,7 @@ from maskbench.models.hf.loading import (
 )
 from maskbench.models.hf.vectors import load_vectors
 from maskbench.settings import Settings
+from maskbench.types import Stage
 
 if TYPE_CHECKING:
     from maskbench.models.hf.batches import Steering
@@ -28,47 +30,62 @@ if TYPE_CHECKING:
     from maskbench.models.hf.model import HfModel
 
 
-class Stock:
-    """Base models that are kept from one run to the next; each is loaded when a run first needs it."""
+@dataclass(frozen=True, kw_only=True)
+class HfOptions(Options):
+    """What a transformers model in this process takes."""
 
-    def __init__(self) -> None:
-        self._loaded: dict[tuple[str, ...], Loaded] = {}
+    stages: ClassVar[tuple[Stage, ...]] = ("subject",)
 
-    def __len__(self) -> int:
-        return len(self._loaded)
+    @classmethod
+    def check_name(cls, name: str) -> None:
+        """Raise UnknownModel where nothing stands behind the slash."""
+        place_of(name)
 
-    def base(self, place: str, settings: Settings, environ: Mapping[str, str]) -> Loaded:
+    def check(self, name: str) -> None:
+        """Raise for a model that cannot be opened, an adapter or steering that cannot fit, before weights are read.
+
+        A model on the hub is downloaded.
+        """
+        require_torch()
+        subject = self.settings.subject
+        check_quantize(subject.quantize)
+        place = place_of(name)
+        folder = folder_of(place, self.environ)
+        check_safetensors(folder, place)
+        device_of(self.settings.pace.device)
+        about = shape(place, folder, subject.trust_remote_code)
+        if subject.adapter:
+            adapter_hash(Path(subject.adapter))
+            check_base(Path(subject.adapter), place, folder)
+        if (steering := _steering(self.settings)) is not None:
+            steering.check(about.layers, about.hidden, place)
+
+    def base(self, place: str) -> Loaded:
         """The model without an adapter, its template with its arguments; raises as `load` does."""
-        how = (
-            settings.subject.dtype,
-            settings.subject.quantize,
-            settings.pace.device,
-            settings.subject.trust_remote_code,
-            settings.subject.template_args,
-        )
+        subject, device = self.settings.subject, self.settings.pace.device
+        how = subject.dtype, subject.quantize, device, subject.trust_remote_code, subject.template_args
         key = (place, *map(str, how))
-        if key not in self._loaded:
-            self._loaded[key] = load(
+        if key not in self.kept:
+            self.kept[key] = load(
                 place,
-                dtype=settings.subject.dtype,
-                quantize=settings.subject.quantize,
-                device=settings.pace.device,
-                trust_remote_code=settings.subject.trust_remote_code,
-                environ=environ,
-                template_args=fields(settings.subject.template_args),
+                dtype=subject.dtype,
+                quantize=subject.quantize,
+                device=device,
+                trust_remote_code=subject.trust_remote_code,
+                environ=self.environ,
+                template_args=fields(subject.template_args),
             )
-        return self._loaded[key]
+        loaded: Loaded = self.kept[key]
+        return loaded
 
 
-def open_hf(name: str, settings: Settings, environ: Mapping[str, str], stock: Stock | None = None) -> HfModel:
-    """The subject `hf/NAME_OR_PATH` with what the settings do to it; raises as `load` does.
-
-    `stock` keeps the base model for the next run; without it, its memory is free once the model is closed.
-    """
+def open_hf(name: str, options: HfOptions) -> HfModel:
+    """The subject `hf/NAME_OR_PATH` with what its options do to it; raises as `load` does."""
     require_torch()
     from maskbench.models.hf.model import HfModel
 
-    loaded = (Stock() if stock is None else stock).base(place_of(name), settings, environ)
+    settings = options.settings
+    loaded = options.base(place_of(name))
     let_go: Callable[[], object] | None = None
     if settings.subject.adapter:
         loaded = with_adapter(loaded, Path(settings.subject.adapter))
@@ -77,7 +94,7 @@ def open_hf(name: str, settings: Settings, environ: Mapping[str, str], stock: St
         return HfModel(
             name,
             loaded,
-            settings.subject.sampling,
+            options.sampling,
             on_truncation=settings.subject.on_truncation,
             batch_tokens=settings.pace.batch_tokens,
             threads=settings.pace.threads,
@@ -88,25 +105,6 @@ def open_hf(name: str, settings: Settings, environ: Mapping[str, str], stock: St
         if let_go is not None:
             let_go()
         raise
-
-
-def check_hf(name: str, settings: Settings, environ: Mapping[str, str]) -> None:
-    """Raise for a model that cannot be opened, an adapter or steering that cannot fit, before weights are read.
-
-    A model on the hub is downloaded.
-    """
-    require_torch()
-    check_quantize(settings.subject.quantize)
-    place = place_of(name)
-    folder = folder_of(place, environ)
-    check_safetensors(folder, place)
-    device_of(settings.pace.device)
-    about = shape(place, folder, settings.subject.trust_remote_code)
-    if settings.subject.adapter:
-        adapter_hash(Path(settings.subject.adapter))
-        check_base(Path(settings.subject.adapter), place, folder)
-    if (steering := _steering(settings)) is not None:
-        steering.check(about.layers, about.hidden, place)
 
 
 def check_options(settings: Settings) -> None:

@@ -17,9 +17,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from maskbench.doors import NO_VARIABLES, declared, fold, has_system, uses_tools
 from maskbench.errors import UnknownModel, UsageError
-from maskbench.method.tool_calls import declared, uses_tools
-from maskbench.models.chat.wire import NO_VARIABLES, fold, has_system
 from maskbench.types import Function, Json, Message, ToolCall, ToolCalls, ToolResult
 
 DAY = datetime(2024, 7, 26)  # the date in every template (that of Llama's own), so that no day changes a prompt

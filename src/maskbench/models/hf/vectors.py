@@ -18,8 +18,8 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from maskbench.doors import install
 from maskbench.errors import UsageError
-from maskbench.models.install import install
 
 if TYPE_CHECKING:
     from torch import Tensor

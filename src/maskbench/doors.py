@@ -1,0 +1,90 @@
+"""The doors: all that a distribution of models in this process needs of maskbench, beside types, errors and Settings.
+
+`maskbench.models` is the group of its entry points, each a function `(name, options) -> Model`, where the options are
+a class derived from `Options`. What is not named here may change from one version to the next.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maskbench.cli.commands import application, call, in_short
+    from maskbench.cli.console import command, environment, print_json, say, stderr, stdout
+    from maskbench.cli.options import flag, option
+    from maskbench.method.tool_calls import declared, uses_tools
+    from maskbench.models.brought import Options
+    from maskbench.models.chat.control_marks import before_mark, control_mark
+    from maskbench.models.chat.extra_fields import fields
+    from maskbench.models.chat.reasoning import Split, split_reasoning, tag_warning, unknown_tag
+    from maskbench.models.chat.wire import NO_VARIABLES, fold, has_system, is_visible
+    from maskbench.models.install import install
+    from maskbench.pinocchio.network import is_organism, packaged
+    from maskbench.plain import plain
+    from maskbench.runs.fitting import Misfit, fitted
+    from maskbench.scenarios.hub import TOKENS, cache_of, is_offline, status_of, token_of
+
+__all__ = [
+    "NO_VARIABLES",
+    "TOKENS",
+    "Misfit",
+    "Options",
+    "Split",
+    "application",
+    "before_mark",
+    "cache_of",
+    "call",
+    "command",
+    "control_mark",
+    "declared",
+    "environment",
+    "fields",
+    "fitted",
+    "flag",
+    "fold",
+    "has_system",
+    "in_short",
+    "install",
+    "is_offline",
+    "is_organism",
+    "is_visible",
+    "option",
+    "packaged",
+    "plain",
+    "print_json",
+    "say",
+    "split_reasoning",
+    "status_of",
+    "stderr",
+    "stdout",
+    "tag_warning",
+    "token_of",
+    "unknown_tag",
+    "uses_tools",
+]
+
+_HOMES = {
+    "models.brought": "Options",  # what a model is opened with
+    "models.chat.reasoning": "Split split_reasoning tag_warning unknown_tag",  # thinking, apart from the answer
+    "models.chat.control_marks": "before_mark control_mark",  # of templates, in an answer
+    "models.chat.wire": "NO_VARIABLES fold has_system is_visible",  # conversations, as templates take them
+    "models.chat.extra_fields": "fields",  # of --template-args
+    "method.tool_calls": "declared uses_tools",
+    "pinocchio.network": "is_organism packaged",  # the small model that comes with maskbench
+    "scenarios.hub": "TOKENS cache_of is_offline status_of token_of",  # the hub's tokens, and its cache
+    "models.install": "install",  # the command that installs a package
+    "runs.fitting": "Misfit fitted",  # a file's JSON as a type, or which part of it does not fit
+    "plain": "plain",  # a text made harmless
+    "cli.console": "command environment print_json say stderr stdout",
+    "cli.options": "flag option",
+    "cli.commands": "application call in_short",  # a command line of one's own
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name when it is first asked for: a model needs no command line."""
+    for home, names in _HOMES.items():
+        if name in names.split():
+            return getattr(import_module(f"maskbench.{home}"), name)
+    raise AttributeError(f"module 'maskbench.doors' has no attribute {name!r}")
