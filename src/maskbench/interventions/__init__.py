@@ -1,1 +1,0 @@
-"""Inside an open model: loading it, recording its hidden states, steering it, training adapters."""
