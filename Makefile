@@ -7,7 +7,7 @@ BIN = .venv/bin
 # Images for containers often set this; the hundreds of processes that tests start would each compile every module.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-fast test-real test-port test-inspect test-formats test-cluster mutants schemas docs clean
+.PHONY: run test test-fast test-whitebox test-real test-port test-inspect test-formats test-cluster mutants schemas docs clean
 
 run: .venv/installed
 	$(BIN)/maskbench run
@@ -22,6 +22,11 @@ test: .venv/installed-dev
 test-fast: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/pytest --fast --numprocesses auto --dist loadfile
+
+# The package of whitebox/, in the same .venv, with types and tests of its own. PyTorch comes with it.
+test-whitebox: .venv/installed-whitebox
+	cd whitebox && ../$(BIN)/mypy
+	cd whitebox && ../$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 # A real model of 135 million parameters behind real servers; fetches some 250 MB into .venv and .cache on first use.
 test-real: .venv/installed-real
@@ -69,6 +74,10 @@ docs: .venv/installed-docs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $@
 
+.venv/installed-whitebox: .venv/installed-dev whitebox/pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . -e 'whitebox[dev]'
+	touch $@
+
 .venv/installed-real: .venv/installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[real]'
 	touch $@
@@ -99,4 +108,4 @@ docs: .venv/installed-docs
 	touch $@
 
 clean:
-	rm -rf .venv .venv-port .venv-inspect .venv-formats .cache mutants build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-port .venv-inspect .venv-formats .cache mutants build dist src/*.egg-info whitebox/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

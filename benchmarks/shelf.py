@@ -42,7 +42,6 @@ STARTER = "--scenarios starter --sample 24 --judge openai/judge --connections 8"
 
 # Words that a version may print in place of others: (pattern, what stands for both).
 ALLOWED: Sequence[tuple[str, str]] = (
-    (r"maskbench intervene (steer|lorra)", r"maskbench \1"),
     (r"(?s)No price list has .{1,100}: give .*?(prices\.toml|in\s+the\s+file\s+of\s+a\s+run)\.", "No price."),
     (r'\n *"(common_noise|until|claim|baseline|construct)": [^\n]*', ""),  # settings that are gone
     (r'\n *"ensemble": null,?', ""),  # a field that is gone
@@ -94,11 +93,9 @@ sim         run sim/lie=0.4,thinks=0.5,drift=0.05 --sample 30 --statements 3 --j
 sim-two     run sim/lie=0.2 --sample 30 --statements 3 --judge sim-judge/accuracy=0.9 --out sim-two
 scripted    run scripted/script.json --scenarios own --judge openai/judge --out scripted
 pinocchio   run pinocchio --sample 12 --out pinocchio
-steer       intervene steer pinocchio --contrast pairs.jsonl --out vectors
 """
 # What is not killed: what asks nobody here, and what would take long.
 LOCAL = ("imported", "inspected", "brought", "sim", "sim-two", "scripted", "pinocchio")
-ONCE = ("steer",)  # in the whole half alone
 BEFORE = {"imported": "export whole --format published --out published"}  # what a command needs, made first
 
 EVERY = """
@@ -270,8 +267,6 @@ class Maker:
     def asked(self, halfway: dict[str, int]) -> None:
         """Ask everything; the whole half fills in at which request the other one is killed."""
         for name, line in _lines(ASKED):
-            if name in ONCE and self.half != "whole":
-                continue
             if before := BEFORE.get(name):
                 self.call(self.spelt(before))
             argv, lost = self.spelt(line), set[str]()
@@ -409,14 +404,6 @@ def _own_files(work: Path) -> None:
     (work / "sweep.toml").write_text(SWEEP, "utf-8")
     script = {"pump": "I hold 00000000000b."}
     (work / "script.json").write_text(json.dumps(script), "utf-8")
-    sides = {"positive": "Be honest.", "negative": "Deceive."}
-    turns = [
-        {side: [{"role": "system", "content": text}, {"role": "user", "content": f"Is pump {place} loud?"}]}
-        for place in range(12)
-        for side, text in sides.items()
-    ]
-    pairs = ({**first, **second} for first, second in zip(turns[::2], turns[1::2], strict=True))
-    (work / "pairs.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in pairs), "utf-8")
     (work / "prompts").mkdir()
     (work / "prompts" / "evaluation_prompts.py").write_text(PROMPTS, "utf-8")
 

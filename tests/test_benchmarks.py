@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 COMPARE = BENCHMARKS / "compare_inspect.py"
-SCRIPTS = [path for folder in (BENCHMARKS, BENCHMARKS.parent / "organism") for path in sorted(folder.glob("*.py"))]
+SCRIPTS = sorted(BENCHMARKS.glob("*.py"))
 
 
 def compare(*arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -34,7 +34,7 @@ def cell(row: str) -> list[float]:
     return [float(each) for each in re.findall(r"(?<=\| )[\d,.]+", row.replace(",", ""))]
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_what_a_script_imports_is_there(script: Path) -> None:
     """No script takes a name from maskbench that has moved; most are run by hand, and seldom."""
     for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):

@@ -28,8 +28,6 @@ CALLS = {
     "cli('run', 'hf/pinocchio', '--out', 'new')": "local",
     "cli('run', 'pinocchio', '--cluster', 'local', '--out', 'far')": "ray",
     "cli('run', 'inspect/anthropic/x', '--judge', 'sim-judge', '--scenarios', 'starter', '--out', 'new')": "inspect",
-    "cli('intervene', 'steer', 'hf/pinocchio', '--out', 'vector.safetensors')": "local",
-    "cli('intervene', 'lorra', 'hf/pinocchio', '--out', 'adapter')": "local",
 }
 EXTRAS = (
     *("polars", "jinja2", "markupsafe", "starlette", "uvicorn"),

@@ -22,7 +22,7 @@ ROOT = Path(maskbench.__file__).parent
 # The rule of imports: rooms that stand between two signs know nothing of each other.
 ORDER = (
     "types errors plain < stats < settings < method < pinocchio < scenarios < models < runs < judges < results"
-    " < interop < measurement < interventions sweeps < presentation < pages < cli"
+    " < interop < measurement < sweeps < presentation < pages < cli"
 )
 FACE = {"", "__main__", "doors"}  # the public faces, and what `python -m maskbench` runs
 WHITE_BOX = "models.hf"  # on its way into a distribution of its own
@@ -36,9 +36,9 @@ ONLY = {
         *("models.inspect_adapter", "models.inspect_provider", "interop.inspect_task"),
         *("interop.inspect_files", "interop.inspect_log", "interop.inspect_own_log"),
     ),
-    "torch": ("models.hf", "interventions"),
-    "transformers": ("models.hf", "interventions"),
-    "peft": ("models.hf", "interventions"),
+    "torch": ("models.hf",),
+    "transformers": ("models.hf",),
+    "peft": ("models.hf",),
     "ray": ("runs.cluster",),
 }
 
@@ -64,7 +64,7 @@ ASKS = {  # modules that a model is asked by
 # Who may touch disk, network, clock, signals or environment (or a model of the user's own, which may do anything).
 RIM = (
     *("pinocchio", "scenarios", "models", "runs", "judges", "results", "interop", "measurement"),
-    *("interventions", "sweeps", "presentation", "pages", "cli"),
+    *("sweeps", "presentation", "pages", "cli"),
 )
 WORLD = {
     *("aiohttp", "datetime", "filelock", "getpass", "http", "huggingface_hub", "locale", "logging", "os", "platform"),

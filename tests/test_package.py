@@ -57,9 +57,9 @@ def test_the_citation_says_what_the_project_says() -> None:
 
 
 def test_the_source_distribution_holds_all_that_is_tested() -> None:
-    """Tests read docs, benchmarks, the organism and the changelog; whoever unpacks it has them, and nothing else."""
+    """Tests read docs, benchmarks, the white box and the changelog; whoever unpacks it has them, and nothing else."""
     included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
-    needed = ("src", "tests", "docs", "benchmarks", "organism", "CHANGELOG.md", "CITATION.cff", "LICENSE", ".ci")
+    needed = ("src", "tests", "docs", "benchmarks", "whitebox", "CHANGELOG.md", "CITATION.cff", "LICENSE", ".ci")
     assert {f"/{name}" for name in needed} <= set(included)
     assert all((ROOT / name.lstrip("/")).exists() for name in included)
 

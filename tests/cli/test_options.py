@@ -14,15 +14,13 @@ from flows import typed
 from maskbench.cli import app
 from maskbench.cli.commands import ALL
 from maskbench.cli.options import declared
-from maskbench.interventions.lorra.recipe import Recipe
 from maskbench.runs.options import IN_FILES, OPTIONS
 from maskbench.settings import PLACES, Settings
 
 # Settings that no option sets: the argument of `maskbench run`, and what is looked up or computed from others.
 FILLED_IN = {"subject", "system_prompt_text", "adapter_hash", "steer_hash", "imported"}
-LONG = ("run", "exam", "judge", "intervene lorra")
-COMMANDS = [name for name in app() if not name.startswith("-") and name not in ("scenarios", "intervene")]
-COMMANDS += ["intervene steer", "intervene lorra"]
+LONG = ("run", "exam", "judge")
+COMMANDS = [name for name in app() if not name.startswith("-") and name != "scenarios"]
 PLAIN = Settings.of("", "", "")
 
 
@@ -99,14 +97,6 @@ def test_a_whole_number_is_not_rounded(number: str) -> None:
     """Half a statement is no statement more or less: it is refused."""
     ended = typed("run", "sim", "--dry-run", f"--statements={number}")
     assert (ended.code, "Invalid value for --statements: give a whole number." in ended.err) == (2, True)
-
-
-def test_the_defaults_of_a_recipe_are_shown() -> None:
-    """`maskbench intervene lorra --help-all` has the numbers that a recipe has."""
-    told = options("intervene lorra")
-    for name in ("rank", "rate", "steps", "batch", "answer_tokens", "at_once", "seed"):
-        assert float(told[f"--{name.replace('_', '-')}"].parameter.show_default) == getattr(Recipe(), name)
-    assert told["--modules"].parameter.show_default == ",".join(Recipe().modules)
 
 
 def test_a_command_gets_what_was_typed_and_nothing_else() -> None:
@@ -188,7 +178,7 @@ def test_an_option_that_is_given_twice_is_refused() -> None:
 def test_every_file_that_is_written_is_named_by_out() -> None:
     """No command calls it otherwise."""
     assert {name for name in COMMANDS if "--out" in options(name)} == {
-        *("run", "sweep", "import", "exam", "intervene steer", "intervene lorra"),
+        *("run", "sweep", "import", "exam"),
         *("report", "export", "leaderboard", "label"),
     }
 

@@ -146,7 +146,7 @@ def _broken_metadata(path: Path) -> None:
 @pytest.mark.parametrize(
     ("write", "problem"),
     [
-        (lambda path: None, "is no file. `maskbench intervene steer MODEL --out v.safetensors` writes one"),
+        (lambda path: None, "is no file. `maskbench-whitebox steer MODEL --out v.safetensors` writes one"),
         (_text, "cannot be read as safetensors"),
         (_broken_metadata, "cannot be read as safetensors"),
         (_tensors, "no steering vectors of maskbench"),

@@ -1,4 +1,4 @@
-"""The subject that is shipped: the same model in torch, numpy and ONNX Runtime, and what replies hang on."""
+"""The subject that is shipped: what it reads, what it says, and what replies hang on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from maskbench.errors import UnknownModel
 from maskbench.method.elicit import statement_ask
 from maskbench.pinocchio import sandbox
-from maskbench.pinocchio.decoder import Decoder, read_tensors
+from maskbench.pinocchio.decoder import read_tensors
 from maskbench.pinocchio.network import FILES, ROWS, SPECIALS, Engine, Sample, Vocabulary, open_pinocchio
 from maskbench.settings import SUBJECT_SAMPLING
 from maskbench.types import Ask, Failure, Message, Reply, Sampling
@@ -59,56 +59,6 @@ def answers(
 def texts(replies: Sequence[Sequence[Reply | Failure]]) -> list[list[str]]:
     """The texts; a failure fails the test."""
     return [[reply.text if isinstance(reply, Reply) else reply.detail for reply in some] for some in replies]
-
-
-def test_greedy_tokens_are_those_of_torch(asks: list[Ask]) -> None:
-    """numpy with its cache gives the same greedy tokens as transformers without one, for 40 prompts."""
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    torch.set_num_threads(1)
-    model = AutoModelForCausalLM.from_pretrained(FOLDER, dtype=torch.float32).eval()
-    vocabulary = Vocabulary(FOLDER / "tokenizer.json")
-    for ask, (reply, _) in zip(asks, answers(asks, Sampling(0.0, 40, 0)), strict=True):
-        assert isinstance(reply, Reply)
-        tokens = vocabulary.prompt(ask.messages)
-        length = len(tokens)
-        with torch.no_grad():
-            while tokens[-1] != vocabulary.end and len(tokens) < length + 40:
-                tokens.append(int(model(torch.tensor([tokens])).logits[0, -1].argmax()))
-        assert vocabulary.text(tokens[length:]) == reply.text
-
-
-def test_the_graph_for_onnx_runtime_gives_the_logits_of_numpy(asks: list[Ask]) -> None:
-    """The graph that is shipped for other programs differs from what maskbench computes by rounding only."""
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(FOLDER / "model.onnx", providers=["CPUExecutionProvider"])
-    decoder = Decoder(FOLDER, ROWS)
-    vocabulary = Vocabulary(FOLDER / "tokenizer.json")
-    nothing = {place.name: np.empty((1, 4, 0, 32), np.float32) for place in session.get_inputs()[4:]}
-    for ask in asks[:10]:
-        prompt = vocabulary.prompt(ask.messages)
-        end = len(prompt) - 1
-        where = {
-            "last": np.array([[0, end]]),
-            "ends": np.array([end], np.int32),
-            "total": np.array([end + 1], np.int32),
-        }
-        (expected, *_) = session.run(None, {"tokens": np.array([prompt]), **where, **nothing})
-        np.testing.assert_allclose(decoder.read(prompt, [0]), expected[0], atol=2e-5)
-
-
-def test_transformers_reads_the_chat_as_the_subject_does(asks: list[Ask]) -> None:
-    """The chat template shipped for transformers gives the very tokens that pinocchio is run on."""
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(FOLDER)
-    vocabulary = Vocabulary(FOLDER / "tokenizer.json")
-    for ask in asks:
-        chat = [{"role": message.role, "content": message.content} for message in ask.messages]
-        text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
-        assert tokenizer(text, add_special_tokens=False)["input_ids"] == vocabulary.prompt(ask.messages)
 
 
 def test_replies_are_the_same_bit_for_bit_in_another_run(asks: list[Ask]) -> None:

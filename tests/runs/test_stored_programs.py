@@ -57,7 +57,7 @@ ASKS: dict[str, Sequence[tuple[Callable[[Path], Path], str]]] = {
 }
 # And those that ask nobody, or by what is typed alone.
 NEVER = {
-    *("import", "intervene", "report", "score", "export", "compare", "check", "leaderboard", "label"),
+    *("import", "report", "score", "export", "compare", "check", "leaderboard", "label"),
     *("published", "scenarios", "doctor", "exam"),
 }
 LINES = [each for lines in ASKS.values() for each in lines]

@@ -1,8 +1,8 @@
 """Developer's prompt, steering and LoRRA on pinocchio: what each does to lies, printed as Markdown.
 
-    python benchmarks/interventions.py --out DIR            # some minutes on four cores; goes on where it stopped
-    python benchmarks/interventions.py --out DIR --write    # and puts the tables into docs/project/demonstration.md
-    python benchmarks/interventions.py --out DIR --small    # a minute: one sandbox in part, few statements
+    python whitebox/benchmarks/interventions.py --out DIR     # some minutes; goes on where it stopped
+    python whitebox/benchmarks/interventions.py --out DIR --write    # and puts the tables into demonstration.md
+    python whitebox/benchmarks/interventions.py --out DIR --small    # a minute: one sandbox in part, few statements
 
 It runs the commands that it prints, and compares their runs with the first one. Layers, strength and recipe were chosen
 on other draws of the sandbox. That the numbers come out shows that the tools work: pinocchio was taught what honesty
@@ -25,7 +25,7 @@ from maskbench.presentation.format import between, interval, percent, points
 from maskbench.presentation.markdown import table as markdown
 from maskbench.stats.figures import Difference
 
-DOC = Path(__file__).parents[1] / "docs" / "project" / "demonstration.md"
+DOC = Path(__file__).parent / "demonstration.md"
 BEGIN, END = "<!-- interventions.py writes from here -->", "<!-- to here -->"
 STEERED = ("--layers", "2,3", "--strength")
 RUNS: Mapping[str, Sequence[str]] = {
@@ -54,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="a folder for adapters, vectors and runs")
     parser.add_argument("--small", action="store_true", help="a small version of it all")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/project/demonstration.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into demonstration.md")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     for command in commands(options.small):
@@ -74,7 +74,7 @@ def main() -> None:
             ((each.sentence, each.measured, "yes" if each.holds else "no") for each in checks),
             texts=3,
         ),
-        "\n".join(f"    maskbench {shlex.join(command)}" for command in commands(options.small)),
+        "\n".join(f"    {shlex.join(command)}" for command in commands(options.small)),
     ]
     print(text := "\n\n".join(parts))
     if options.write:
@@ -94,21 +94,21 @@ def commands(small: bool) -> list[list[str]]:
     size = ["--sample", "120", "--statements", "2"] if small else ["--statements", "10"]
     steps = ["--steps", "25"] if small else []
     made = [
-        ["intervene", "steer", "pinocchio", "--out", "vector.safetensors"],
-        ["intervene", "lorra", "pinocchio", "--out", "adapter", *steps],
+        ["maskbench-whitebox", "steer", "pinocchio", "--out", "vector.safetensors"],
+        ["maskbench-whitebox", "lorra", "pinocchio", "--out", "adapter", *steps],
     ]
-    run = ["run", "hf/pinocchio", "--scenarios", "sandbox:311", *size]
+    run = ["maskbench", "run", "hf/pinocchio", "--scenarios", "sandbox:311", *size]
     return [*made, *([*run, *how, "--out", folder(name)] for name, how in RUNS.items())]
 
 
 def call(command: Sequence[str], out: Path) -> None:
     """Run a command in the folder, its output beside its runs; what is there is not made again."""
-    if command[0] == "intervene" and (out / command[command.index("--out") + 1]).exists():
+    if command[0] == "maskbench-whitebox" and (out / command[command.index("--out") + 1]).exists():
         return
-    print(shlex.join(["maskbench", *command]), file=sys.stderr)
+    print(shlex.join(command), file=sys.stderr)
     environ = {**os.environ, "OMP_NUM_THREADS": "1"}
     with (out / "commands.log").open("a", encoding="utf-8") as log:
-        whole = [sys.executable, "-m", "maskbench", *command]
+        whole = [str(Path(sys.executable).with_name(command[0])), *command[1:]]
         if subprocess.run(whole, cwd=out, env=environ, stdout=log, stderr=log, check=False).returncode:
             raise SystemExit(f"{shlex.join(command)} failed: see {log.name}.")
 

@@ -1,15 +1,18 @@
-"""The demonstration of docs/interventions.md in small: a minute of torch, too long for every push."""
+"""The demonstration of whitebox/README.md in small: a minute of torch."""
 
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-DEMONSTRATION = Path(__file__).parents[2] / "benchmarks" / "interventions.py"
+import pytest
+
+DEMONSTRATION = Path(__file__).parents[1] / "benchmarks" / "interventions.py"
 
 
+@pytest.mark.slow
 def test_the_demonstration_in_small(tmp_path: Path) -> None:
-    """Prompt, steering and LoRRA each lower lies on scenarios that they were not made of; see docs/interventions.md.
+    """Prompt, steering and LoRRA each lower lies on scenarios that they were not made of; see whitebox/README.md.
 
     That beliefs keep 97 % of their accuracy is too fine for so few scenarios: the whole demonstration shows it.
     """

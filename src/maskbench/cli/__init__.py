@@ -17,24 +17,17 @@ from maskbench.cli import (
     importing_cli,
     judge,
     label,
-    lorra,
     reports,
     results,
     run,
     scenario_sets,
-    steer,
     sweep,
 )
-from maskbench.cli.commands import ALL, Family, application, call, told_of_fields
+from maskbench.cli.commands import ALL, application, call, told_of_fields
 from maskbench.cli.console import INTERRUPTED, NOTHING_LEFT, OK, WRONG, say
 from maskbench.cli.streams import lasting
 from maskbench.errors import BudgetReached, Interrupted, MaskbenchError
 
-INTERVENE = Family(
-    "intervene",
-    "Make a model more honest by steering or an adapter.",
-    (steer.steer, lorra.lorra),
-)
 _PANELS = {
     "Measure": (run.run, sweep.sweep, importing_cli.import_, doctor.doctor),
     "Read results": (
@@ -42,7 +35,6 @@ _PANELS = {
         *(compare.compare, boards.check, boards.leaderboard),
     ),
     "The judge": (exam.exam, judge.judge, label.label),
-    "Make it more honest": (INTERVENE,),
     "Sets and published figures": (boards.published, scenario_sets.scenarios),
 }
 

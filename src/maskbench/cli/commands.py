@@ -57,7 +57,6 @@ _ELSEWHERE: Mapping[str, str] = {
 }
 _FIELD = "is a field of the file of `maskbench run FILE.toml`"
 _PRICED = ("run", "judge", "exam")
-_INTERVENTIONS = ("steer", "lorra")
 _FORMS = ("text", "markdown", "csv", "json", "jsonl", "parquet")  # of what is printed
 _PICTURES = ("pdf", "svg", "png", "format")  # what a page is asked for by those who want its charts
 _CHARTS = "Under each chart of the page stand buttons that save it, as SVG, PNG and CSV."
@@ -214,7 +213,9 @@ def sentence(error: CycloptsError, typed: Sequence[str]) -> str:
         case UnknownCommandError(unused_tokens=[word, *rest]):
             if word == "help":
                 chain, text = (*chain, *rest[:1]), "help is an option."
-            elif "Did you mean" not in text or word.startswith("-") or "/" in word or word in _INTERVENTIONS:
+            elif (
+                "Did you mean" not in text or word.startswith("-") or "/" in word or ("".join(chain[-1:]), word) in GONE
+            ):
                 text = f'Unknown command "{word}". {_no_command(word, chain)}'
     return f"{text} For help: {command(*chain)} --help"
 
@@ -257,10 +258,6 @@ def _no_command(word: str, chain: Sequence[str]) -> str:
     """What a word may be that stands where a command is to stand."""
     if gone := GONE.get((chain[-1] if chain else "", word)):
         return gone
-    if not chain and word in _INTERVENTIONS:
-        return f"It is {command('intervene', word)}."
-    if "intervene" in chain:
-        return "Give steer or lorra, and then the model."
     if chain:
         return f"If {word} is a scenario set: {command('scenarios', 'validate', word)}."
     if word.startswith("-"):

@@ -28,7 +28,11 @@ _VIEW = (
 )
 _DOSES = (
     "Each strength is a run: `maskbench run MODEL --steer FILE --strength N`, or all of them in the file of `maskbench "
-    "sweep`, and then `maskbench compare A B` (docs/interventions.md)."
+    "sweep`, and then `maskbench compare A B` (whitebox/README.md)."
+)
+_WHITE_BOX = (
+    "Steering and LoRRA are a package of their own, in the folder whitebox: `maskbench-whitebox steer MODEL`, "
+    "`maskbench-whitebox lorra MODEL`."
 )
 _LOGS = (
     "A row about a log is written by hand, as the one in docs/said-and-did.md, and checked by `maskbench scenarios "
@@ -79,7 +83,7 @@ GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a c
     ("", "plan"): _PLAN,
     ("", "view"): _VIEW,
     ("", "dose"): _DOSES,
-    ("intervene", "dose"): _DOSES,
+    **dict.fromkeys((("", name) for name in ("intervene", "steer", "lorra")), _WHITE_BOX),
     ("scenarios", "from-log"): _LOGS,
     **dict.fromkeys((("export", "--open"), ("check", "--opened")), _OPENED),
     ("run", "--as-subject"): _LOST,

@@ -1,8 +1,8 @@
 """pinocchio, the subject that comes with maskbench: a language model of a million parameters, run by numpy.
 
-It was trained by organism/ on a generated world (docs/pinocchio.md). A reply hangs on messages, temperature, length
-and seed alone, not on what else is answered at the same time: prompts are read one by one, and continuations are
-made in a fixed number of rows, each of which sees nothing but its own past.
+It was trained by whitebox/organism/ on a generated world (docs/pinocchio.md). A reply hangs on messages, temperature,
+length and seed alone, not on what else is answered at the same time: prompts are read one by one, and continuations
+are made in a fixed number of rows, each of which sees nothing but its own past.
 """
 
 from __future__ import annotations

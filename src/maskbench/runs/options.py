@@ -213,14 +213,14 @@ _TABLE = {
     "adapter": Option(
         LOCAL,
         "DIR",
-        "The subject wears this adapter, which PEFT or `maskbench intervene lorra` wrote.",
+        "The subject wears this adapter, which PEFT or `maskbench-whitebox lorra` wrote.",
         "none",
         typed=Path,
     ),
     "steer": Option(
         LOCAL,
         "FILE",
-        "These vectors of `maskbench intervene steer` are added to the subject's hidden states while it answers.",
+        "These vectors of `maskbench-whitebox steer` are added to the subject's hidden states while it answers.",
         "none",
         typed=Path,
     ),

@@ -14,21 +14,21 @@ import pytest
 import torch
 
 import measured_runs
-from flows import typed
+from calls import typed
 from maskbench.errors import Interrupted, RunLocked, UsageError
-from maskbench.interventions.lorra.loss import Loss, Row, Rows, backward, contrast, encoded, hidden_states
-from maskbench.interventions.lorra.recipe import Recipe, default_layers, recipe
-from maskbench.interventions.lorra.steps import schedule
-from maskbench.interventions.lorra.texts import (
-    Templates,
-    content_hash,
-    read_texts,
-)
-from maskbench.interventions.lorra.train import adapted, checked, scaled, train
 from maskbench.models.hf.adapters import adapter_hash, with_adapter
 from maskbench.models.hf.loading import Loaded, load
 from maskbench.results.scored import score
 from maskbench.types import Message
+from maskbench_whitebox.lorra.loss import Loss, Row, Rows, backward, contrast, encoded, hidden_states
+from maskbench_whitebox.lorra.recipe import Recipe, default_layers, recipe
+from maskbench_whitebox.lorra.steps import schedule
+from maskbench_whitebox.lorra.texts import (
+    Templates,
+    content_hash,
+    read_texts,
+)
+from maskbench_whitebox.lorra.train import adapted, checked, scaled, train
 from tiny_models import FAMILIES, HIDDEN, Family, rewrite, tiny_model
 from training_texts import data, turns
 
@@ -242,7 +242,7 @@ def test_a_crash_between_saves_loses_only_what_came_since(
     tiny: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that dies leaves the last whole checkpoint; from there the weights are the same again."""
-    monkeypatch.setattr("maskbench.interventions.lorra.steps.SAVE_SECONDS", -1.0)  # a constant, to save every step
+    monkeypatch.setattr("maskbench_whitebox.lorra.steps.SAVE_SECONDS", -1.0)  # a constant, to save every step
     made = short(tmp_path)
 
     def dying(loss: Loss) -> None:
@@ -515,12 +515,12 @@ def test_every_text_is_read_once_before_any_is_read_again() -> None:
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """`maskbench intervene lorra` in this process, in an empty folder; gives exit code, stdout and stderr."""
+    """`maskbench-whitebox lorra` in this process, in an empty folder; gives exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
 
     def call(*arguments: object) -> tuple[int, str, str]:
-        ended = typed("intervene", "lorra", *arguments)
+        ended = typed("lorra", *arguments)
         return ended.code, ended.out, ended.err
 
     return call

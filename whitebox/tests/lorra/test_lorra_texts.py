@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from maskbench.errors import UsageError
-from maskbench.interventions.lorra.texts import (
+from maskbench.method.elicit import statement_ask, under_developer
+from maskbench.pinocchio import sandbox
+from maskbench.pinocchio.lures import INCENTIVES, wordings
+from maskbench.scenarios import open_set
+from maskbench.types import Message
+from maskbench_whitebox.lorra.texts import (
     Templates,
     Text,
     content_hash,
     read_texts,
     sandbox_texts,
 )
-from maskbench.method.elicit import statement_ask, under_developer
-from maskbench.pinocchio import sandbox
-from maskbench.pinocchio.lures import INCENTIVES, wordings
-from maskbench.scenarios import open_set
-from maskbench.types import Message
 from training_texts import data, turns
 
 pytestmark = pytest.mark.slow
@@ -52,7 +52,7 @@ def test_files_are_refused_line_by_line(tmp_path: Path) -> None:
         lines,
         (
             "not JSON",
-            "it is [1, 2]; docs/interventions.md has the form",
+            "it is [1, 2]; whitebox/README.md has the form",
             '"messages" must end with the user',
             '"answer" must be a text',
             'messages[0].role is "teacher"',

@@ -163,6 +163,6 @@ def test_numpy_and_the_export_give_the_logits_of_torch(vocabulary: Vocabulary, t
 
 def test_the_card_has_the_figures_of_the_shipped_model() -> None:
     """docs/project/pinocchio-card.md holds, word for word, what its command printed for the model that is shipped."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     figures = json.loads((root / "src/maskbench/pinocchio/weights/card.json").read_text())
     assert markdown(figures) in (root / "docs/project/pinocchio-card.md").read_text()

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from maskbench.errors import UsageError
-from maskbench.interventions.steering.contrast import FEWEST, Contrast, Pair, open_contrast
 from maskbench.method.elicit import statement_ask
 from maskbench.pinocchio import sandbox
 from maskbench.pinocchio.lures import INCENTIVES, WAYS, wordings
 from maskbench.runs.system_prompts import system_prompt
 from maskbench.scenarios import open_set
 from maskbench.types import Scenario
+from maskbench_whitebox.steering.contrast import FEWEST, Contrast, Pair, open_contrast
 
 pytestmark = pytest.mark.slow
 

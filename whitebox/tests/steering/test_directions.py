@@ -10,17 +10,17 @@ from typing import Any, get_args
 import pytest
 import torch
 
-from flows import typed
+from calls import typed
 from maskbench.errors import UsageError
-from maskbench.interventions.steering.contrast import Contrast, Pair, open_contrast
-from maskbench.interventions.steering.directions import Method, directions, learn, pairs_won, separation
-from maskbench.interventions.steering.hidden_states import place, record
 from maskbench.method.elicit import statement_ask
 from maskbench.models.hf.loading import Loaded, load
 from maskbench.models.hf.steering import steered
 from maskbench.models.hf.vectors import load_vectors
 from maskbench.pinocchio import sandbox
 from maskbench.types import Message
+from maskbench_whitebox.steering.contrast import Contrast, Pair, open_contrast
+from maskbench_whitebox.steering.directions import Method, directions, learn, pairs_won, separation
+from maskbench_whitebox.steering.hidden_states import place, record
 from tiny_models import FAMILIES, HIDDEN, LAYERS, tiny_model
 
 pytestmark = pytest.mark.slow
@@ -331,12 +331,12 @@ def test_builtin_says_nothing_of_pinocchio(pinocchio: Loaded) -> None:
 
 @pytest.fixture
 def steer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
-    """`maskbench intervene steer` in this process, in an empty folder: exit code, stdout, stderr."""
+    """`maskbench-whitebox steer` in this process, in an empty folder: exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
 
     def command(*arguments: object) -> tuple[int, str, str]:
-        ended = typed("intervene", "steer", *arguments)
+        ended = typed("steer", *arguments)
         return ended.code, ended.out, ended.err
 
     return command

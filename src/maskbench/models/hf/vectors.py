@@ -1,7 +1,7 @@
 """Steering vectors: a direction for each layer, kept in one safetensors file together with what it is.
 
 A direction is stored as it is added at strength 1; layer n means the hidden states that leave decoder layer n, the
-first being 0. docs/interventions.md says what the metadata holds.
+first being 0. whitebox/README.md says what the metadata holds.
 """
 
 from __future__ import annotations
@@ -122,16 +122,16 @@ def _check(directions: Mapping[int, Tensor]) -> None:
     broken = [layer for layer, direction in directions.items() if not direction.isfinite().all()]
     if broken or min(directions) < 0:
         what = f"not finite in layer {broken[0]}" if broken else f"numbered {min(directions)}; the first layer is 0"
-        raise UsageError(f"A steering direction is {what}. Make the vectors again with `maskbench intervene steer`.")
+        raise UsageError(f"A steering direction is {what}. Make the vectors again with `maskbench-whitebox steer`.")
 
 
 def load_vectors(path: Path) -> Vectors:
-    """Read vectors that `maskbench intervene steer` wrote, or a control vector of repeng or llama.cpp (`.gguf`).
+    """Read vectors that `maskbench-whitebox steer` wrote, or a control vector of repeng or llama.cpp (`.gguf`).
 
     Raises UsageError where the file is not there or holds no such vectors.
     """
     if not path.is_file():
-        raise UsageError(f"{path} is no file. `maskbench intervene steer MODEL --out {path.name}` writes one.")
+        raise UsageError(f"{path} is no file. `maskbench-whitebox steer MODEL --out {path.name}` writes one.")
     return _from_gguf(path) if path.suffix == ".gguf" else _from_safetensors(path)
 
 
@@ -173,4 +173,4 @@ def _by_layer(path: Path, tensors: Mapping[str, Tensor], prefix: str) -> dict[in
 
 
 _LAYER = re.compile(r"0|[1-9][0-9]{0,3}")
-_REMEDY = "Give a file that `maskbench intervene steer` wrote."
+_REMEDY = "Give a file that `maskbench-whitebox steer` wrote."

@@ -1,7 +1,8 @@
-"""The command `lorra`: parses, trains, prints."""
+"""`maskbench-whitebox lorra`: parses, trains, prints."""
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 import threading
@@ -10,18 +11,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 from cyclopts import Group
 
-from maskbench.cli.commands import in_short
 from maskbench.cli.console import command, environment, print_json, say, stdout
-from maskbench.cli.options import flag, option, takes
 from maskbench.errors import Interrupted, UsageError
+from maskbench_whitebox.cli.options import Where, option
 
 if TYPE_CHECKING:
-    from maskbench.interventions.lorra.loss import Loss
-    from maskbench.interventions.lorra.train import Trained
+    from maskbench_whitebox.lorra.loss import Loss
+    from maskbench_whitebox.lorra.train import Trained
 
 LINE_SECONDS = 5.0
 _BARS = "▁▂▃▄▅▆▇█"
@@ -29,12 +29,12 @@ _ROWS = 6  # of the printed curve
 _WHAT, _HOW = Group("What is learned", sort_key=2), Group("How it is learned", sort_key=3)
 
 
-class _Recipe(TypedDict, total=False):
+class _Given(Where, total=False):
     data: Annotated[
         str,
         option(
             "builtin|sandbox|FILE",
-            "The adapter is trained on these texts, never on scenarios that are measured. docs/interventions.md has "
+            "The adapter is trained on these texts, never on scenarios that are measured. whitebox/README.md has "
             "the format of a file.",
             default="builtin; for pinocchio sandbox",
             group=_WHAT,
@@ -110,12 +110,6 @@ class _Recipe(TypedDict, total=False):
     ]
 
 
-@in_short(
-    "out variant data alpha system-prompt target-layers rank steps device json",
-    "maskbench intervene lorra pinocchio --out adapter",
-    "maskbench intervene lorra Qwen/Qwen3-8B --variant prompt-distill --out adapter",
-)
-@takes("dtype", "device", "threads", "trust_remote_code", own=_Recipe, defaults={"threads": "torch's own"})
 def lorra(
     model: Annotated[str, option("MODEL", "The model is pinocchio, a folder, or a name on the hub.")],
     /,
@@ -130,20 +124,20 @@ def lorra(
             group=_WHAT,
         ),
     ] = "lorra",
-    json: Annotated[bool, flag("The record of the adapter is printed as JSON.")] = False,
-    **given: Any,
+    json: Annotated[bool, option("", "The record of the adapter is printed as JSON.")] = False,
+    **typed: Unpack[_Given],
 ) -> None:
     """Train a PEFT adapter that makes a model more honest: LoRRA after Zou et al. 2023, or a prompt distilled.
 
     Defaults are those of public LoRRA scripts for 7B models, and not MASK's; pinocchio has its own.
     Where training was stopped, the same command goes on. To measure the adapter: maskbench run hf/MODEL --adapter DIR.
     """
-    from maskbench.interventions.lorra.recipe import recipe
-    from maskbench.interventions.lorra.train import train
     from maskbench.models.hf.loading import load
     from maskbench.models.hf.threads import using
+    from maskbench_whitebox.lorra.recipe import recipe
+    from maskbench_whitebox.lorra.train import train
 
-    name = model.removeprefix("hf/")
+    name, given = model.removeprefix("hf/"), dict[str, Any](typed)
     where = {part: given.pop(part) for part in ("dtype", "device", "trust_remote_code", "threads") if part in given}
     threads = where.pop("threads", None)
     for part, read in (("target_layers", _numbers), ("modules", _names)):
@@ -154,7 +148,7 @@ def lorra(
         try:
             trained = train(loaded, chosen, out, watch=_lines(chosen.steps), stopped=stopped)
         except Interrupted as error:
-            raise Interrupted(f"{error}\n  {command(*sys.argv[1:])}") from None
+            raise Interrupted(f"{error}\n  {shlex.join(('maskbench-whitebox', *sys.argv[1:]))}") from None
     print_json(trained.about.as_dict()) if json else _show(trained)
 
 
@@ -210,7 +204,7 @@ def _show(trained: Trained) -> None:
     from rich.text import Text
 
     from maskbench.plain import plain
-    from maskbench.presentation.terminal import add, figures
+    from maskbench_whitebox.cli.tables import add, figures
 
     console, how = stdout(), trained.about
     layers = ", ".join(map(str, how.target_layers))

@@ -1,4 +1,4 @@
-"""`maskbench intervene steer`: a steering direction for each layer of an open model, learned from contrast pairs."""
+"""`maskbench-whitebox steer`: a steering direction for each layer of an open model, learned from contrast pairs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Unpack
 
 from maskbench.cli.console import command, environment, say, stderr, stdout
-from maskbench.cli.options import option, takes
 from maskbench.errors import UsageError
+from maskbench_whitebox.cli.options import PLACE, Where, option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,10 +24,19 @@ NAMED = 5  # layers, of those that do best
 STRENGTH = 4  # of the command that is proposed: on pinocchio the best that leaves its beliefs alone
 
 
-@takes(
-    *("dtype", "quantize", "device", "batch_tokens", "threads", "trust_remote_code"),
-    defaults={"batch_tokens": str(TOKENS), "threads": "torch's own; of a small model one"},
-)
+class _Where(Where, total=False):
+    quantize: Annotated[
+        Literal["4bit", "8bit"],
+        option(
+            "NAME",
+            "Weights are reduced to 4bit or 8bit, which needs bitsandbytes (pip install bitsandbytes).",
+            default="none",
+            group=PLACE,
+        ),
+    ]
+    batch_tokens: Annotated[int, option("N", "N tokens are read at once.", default=str(TOKENS), group=PLACE)]
+
+
 def steer(
     model: Annotated[
         str, option("MODEL", "The model is pinocchio, a folder, or a name on the hub, with or without hf/.")
@@ -58,18 +67,18 @@ def steer(
         ),
     ] = None,
     adapter: Annotated[Path | None, option("DIR", "The model wears this PEFT adapter.", default="none")] = None,
-    **given: Any,
+    **given: Unpack[_Where],
 ) -> None:
-    """Learn a direction towards honesty for each layer, and write them to a file that `maskbench run --steer` takes.
+    """Learn a direction towards honesty for each layer, into a file that `maskbench run hf/MODEL --steer` takes.
 
     Every fourth pair is held out; how often its honest side lies further along a direction than its partner says
     whether the direction tells the two apart. Whether steering by it works, only runs at several strengths can say.
     """
-    from maskbench.interventions.steering.contrast import open_contrast
-    from maskbench.interventions.steering.directions import learn
     from maskbench.models.hf.adapters import with_adapter
     from maskbench.models.hf.loading import load
     from maskbench.models.hf.threads import using
+    from maskbench_whitebox.steering.contrast import open_contrast
+    from maskbench_whitebox.steering.directions import learn
 
     name = model.removeprefix("hf/")
     pairs = open_contrast(contrast or ("sandbox" if name == PINOCCHIO else "builtin"))
@@ -106,8 +115,8 @@ def _counting(conversations: int) -> Iterator[Callable[[int], None]]:
 
 def _print(vectors: Vectors, console: Console) -> None:
     from maskbench.plain import plain
-    from maskbench.presentation.terminal import add, figures
     from maskbench.stats.intervals import interval
+    from maskbench_whitebox.cli.tables import add, figures
 
     about = vectors.about
     pairs = about["contrast"]
@@ -157,4 +166,4 @@ def _propose(name: str, out: Path, layers: int, adapter: Path | None) -> None:
     worn = ["--adapter", str(adapter)] if adapter else []
     steering = ["--steer", str(out), "--layers", str(2 * (layers - 1) // 3)]
     run = command("run", f"hf/{name}", *worn, *steering, "--strength", STRENGTH)
-    say(f"\nWrote {out}. To use it:\n  {run}\nTo choose layers and strength, measure several (docs/interventions.md).")
+    say(f"\nWrote {out}. To use it:\n  {run}\nTo choose layers and strength, measure several (whitebox/README.md).")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from msgspec import Struct, convert, json, structs
 
-from maskbench.interventions.lorra.loss import Loss
-from maskbench.interventions.lorra.texts import Variant
 from maskbench.plain import literal, plain
+from maskbench_whitebox.lorra.loss import Loss
+from maskbench_whitebox.lorra.texts import Variant
 
 FORMAT = "maskbench-lorra-1"
 _METHODS = {
@@ -64,7 +64,7 @@ class AdapterRecord(Identity, frozen=True, kw_only=True):
         return _METHODS[self.variant]
 
     def as_dict(self) -> dict[str, object]:
-        """What the file holds and `maskbench intervene lorra --json` prints."""
+        """What the file holds and `maskbench-whitebox lorra --json` prints."""
         return {"format": FORMAT, "method": self.method, **json.decode(json.encode(self))}
 
 
@@ -112,7 +112,7 @@ def card(record: AdapterRecord) -> str:
         "",
         f"# An adapter for {literal(record.model)}",
         "",
-        f"{record.method} Trained by `maskbench intervene lorra` (maskbench {record.versions['maskbench']}) on "
+        f"{record.method} Trained by `maskbench-whitebox lorra` (maskbench {record.versions['maskbench']}) on "
         f"{record.texts} texts of {literal(record.data)} (hash {record.texts_hash}), none of them an "
         "evaluated scenario unless a file of one's own holds some. What it does to honesty is to be measured, not to "
         "be assumed:",

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import UsageError
-from maskbench.interventions.lorra.recipe import Recipe
-from maskbench.interventions.lorra.texts import Conversation, Text
 from maskbench.types import Message
+from maskbench_whitebox.lorra.recipe import Recipe
+from maskbench_whitebox.lorra.texts import Conversation, Text
 
 if TYPE_CHECKING:
     from torch import Tensor

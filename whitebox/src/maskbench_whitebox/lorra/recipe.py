@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from maskbench.interventions.lorra.texts import Variant
+from maskbench_whitebox.lorra.texts import Variant
 
 PUBLIC_LAYERS, PUBLIC_DEPTH = (10, 12, 14, 16, 18, 20), 32  # of the public scripts, counted with the embeddings as 0
 
@@ -41,7 +41,7 @@ class Recipe:
 
 
 _DISTILL: Mapping[str, Any] = {"alpha": 1.0, "retain": 1.0}
-# Chosen on pinocchio's dev sandboxes (docs/interventions.md): a small model takes larger steps.
+# Chosen on pinocchio's dev sandboxes (whitebox/README.md): a small model takes larger steps.
 _PINOCCHIO: Mapping[str, Any] = {"data": "sandbox", "target_layers": (1, 2, 3), "rate": 2e-3}
 _PINOCCHIO_ALPHA: Mapping[Variant, float] = {"lorra": 1.0, "prompt-distill": 1.5}
 

@@ -11,8 +11,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import Interrupted, UsageError
-from maskbench.interventions.lorra.loss import Loss, Rows, backward
-from maskbench.interventions.lorra.recipe import Recipe
+from maskbench_whitebox.lorra.loss import Loss, Rows, backward
+from maskbench_whitebox.lorra.recipe import Recipe
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,7 +1,7 @@
 """Texts to train an adapter on: each a conversation with an answer, and the same conversation asked to be honest.
 
 None is ever evaluated: `builtin` was written for this, `sandbox` is drawn from pinocchio's world on the side that its
-sandboxes never draw from, and a file is the user's own (docs/interventions.md has its format).
+sandboxes never draw from, and a file is the user's own (whitebox/README.md has its format).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SANDBOX_TEXTS = 1_000  # of either kind
 HONEST, DISHONEST = (
     "Give a truthful answer.",
     "Give an untruthful answer.",
-)  # of the public scripts (docs/interventions.md)
+)  # of the public scripts (whitebox/README.md)
 _SHOWN = 10  # problems of a file that an error lists
 
 
@@ -94,7 +94,7 @@ def read_texts(source: str, templates: Templates, seed: int) -> list[Text]:
     if source == "sandbox":
         return [*sandbox_texts(templates.variant, seed)]
     if source == "builtin":
-        shipped = resources.files("maskbench") / "interventions" / "lorra" / "texts.jsonl"
+        shipped = resources.files("maskbench_whitebox") / "lorra" / "texts.jsonl"
         return _parsed("builtin", shipped.read_bytes(), templates)
     try:
         return _parsed(source, Path(source).read_bytes(), templates)
@@ -138,7 +138,7 @@ def _wrong(error: ValueError) -> str:
             return f"it has a key {plain(str(error))!r}; known are {', '.join(sorted(_Row.__struct_fields__))}"
         case orjson.JSONDecodeError():
             return f"it is not JSON ({error})"
-    return f"{plain(str(error))}; docs/interventions.md has the form"
+    return f"{plain(str(error))}; whitebox/README.md has the form"
 
 
 def _text(row: _Row, templates: Templates) -> Text:

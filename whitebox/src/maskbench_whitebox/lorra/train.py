@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs, to_builtins
 
 from maskbench.errors import RunLocked, UsageError
-from maskbench.interventions.lorra.card import AdapterRecord, Identity, about, card, curve, read_curve, record_from
-from maskbench.interventions.lorra.loss import Loss, encoded
-from maskbench.interventions.lorra.recipe import Recipe, default_layers
-from maskbench.interventions.lorra.steps import Checkpoint, steps
-from maskbench.interventions.lorra.texts import DISHONEST, HONEST, Templates, Text, content_hash, read_texts
 from maskbench.models.hf.adapters import CONFIG, WEIGHTS, adapter_config, adapter_hash
 from maskbench.runs.system_prompts import system_prompt
+from maskbench_whitebox.lorra.card import AdapterRecord, Identity, about, card, curve, read_curve, record_from
+from maskbench_whitebox.lorra.loss import Loss, encoded
+from maskbench_whitebox.lorra.recipe import Recipe, default_layers
+from maskbench_whitebox.lorra.steps import Checkpoint, steps
+from maskbench_whitebox.lorra.texts import DISHONEST, HONEST, Templates, Text, content_hash, read_texts
 
 if TYPE_CHECKING:
     from maskbench.models.hf.loading import Loaded
@@ -95,7 +95,7 @@ def _record(folder: Path) -> AdapterRecord:
         return record_from(json.loads((folder / RECORD).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         raise UsageError(
-            f"{folder / RECORD} is no record of this version's `maskbench intervene lorra`. Give another --out."
+            f"{folder / RECORD} is no record of this version's `maskbench-whitebox lorra`. Give another --out."
         ) from None
 
 

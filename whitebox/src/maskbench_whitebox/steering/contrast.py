@@ -1,7 +1,7 @@
 """Contrast pairs: two conversations that differ in honesty alone, to learn a direction from; never evaluated scenarios.
 
 `builtin` is for any chat model, `sandbox[:SEED]` for pinocchio, and a file of one's own has a pair a line
-(docs/interventions.md).
+(whitebox/README.md).
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _builtin() -> Iterator[Pair]:
 
 
 def _rows(name: str) -> list[dict[str, str]]:
-    file = resources.files("maskbench") / "interventions" / "steering" / "pairs" / f"{name}.jsonl"
+    file = resources.files("maskbench_whitebox") / "steering" / "pairs" / f"{name}.jsonl"
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 

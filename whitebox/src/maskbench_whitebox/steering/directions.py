@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from maskbench.errors import UsageError
-from maskbench.interventions.steering.contrast import Contrast
-from maskbench.interventions.steering.hidden_states import TOKENS, Position, record, threads_for
 from maskbench.models.hf.vectors import Vectors
+from maskbench_whitebox.steering.contrast import Contrast
+from maskbench_whitebox.steering.hidden_states import TOKENS, Position, record, threads_for
 
 if TYPE_CHECKING:
     from torch import Tensor
