@@ -44,7 +44,7 @@ test-formats: .venv-formats/installed
 test-cluster: .venv/installed-cluster
 	OMP_NUM_THREADS=1 $(BIN)/pytest tests_outside/cluster --durations 5
 
-# Faults planted in method/, stats/ and results/, a sample of them: some half an hour. docs/project/mutants.md has the last one.
+# Faults planted in method/, stats/ and results/, a sample of them: some half an hour. CONTRIBUTING.md has the last one.
 SEED = 2
 mutants: .venv/installed-mutants
 	$(BIN)/python -m benchmarks.mutants --seed $(SEED)

@@ -4,7 +4,7 @@
     python benchmarks/covered.py tests/stats   other tests than that
 
 Needs `coverage`, which comes with the extra `mutants`. A line that ran is not a line that is held: what the tests
-notice is in docs/project/mutants.md.
+notice is in CONTRIBUTING.md.
 """
 
 from __future__ import annotations

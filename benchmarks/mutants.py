@@ -6,7 +6,7 @@
 mutmut plants every fault that it knows behind a switch, in a copy of the project (`mutants/`); [tool.mutmut] in
 pyproject.toml names the rooms. All of them take days: this draws the same number from each room and runs, for each, the
 test files that belong to its module, slow ones included, until one of them fails.
-Survivors are printed with what was changed; docs/project/mutants.md has those of the last sample.
+Survivors are printed with what was changed; CONTRIBUTING.md counts those of the last sample.
 """
 
 from __future__ import annotations
