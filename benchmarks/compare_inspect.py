@@ -113,7 +113,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) ->
 
 def bill(results: Sequence[Measured]) -> str:
     """Requests, tokens and money for 1,000 scenarios: they hang on statements and replies, and not on the clock."""
-    head = ["", "requests", "judge reads", "tokens in", "cacheable", "tokens out", *(f"${name}" for name in LISTS)]
+    head = ["client", "statements", "replies", "requests"]
+    head += ["judge reads, M", "tokens in, M", "cacheable, M", "tokens out, M"]
     usual = (HEADLINE.latency, HEADLINE.connections, None)
     shown = [each for each in results if (each.cell.latency, each.cell.connections, each.cell.at_once) == usual]
     rows = []
@@ -125,9 +126,9 @@ def bill(results: Sequence[Measured]) -> str:
             *(sum(getattr(part, name) for part in tokens) for name in ("input", "cached", "output")),
         ]
         money = [f"{scale * dollars(each, models):.2f}" for models in LISTS.values()]
-        name = f"{each.client}: {plural(each.cell.statements, 'statement')}, replies {each.cell.replies}"
-        rows.append([name, f"{scale * each.requests:,.0f}", *(f"{scale * part / 1e6:.2f} M" for part in read), *money])
-    return table([*head[:6], *(name.replace("$", "$: ") for name in head[6:])], rows)
+        counts = [f"{scale * each.requests:,.0f}", *(f"{scale * part / 1e6:.2f}" for part in read)]
+        rows.append([short(each), f"{each.cell.statements}", each.cell.replies, *counts, *money])
+    return table([*head, *(f"$: {name}" for name in LISTS)], rows)
 
 
 def is_shown(cell: Cell) -> bool:
@@ -137,12 +138,14 @@ def is_shown(cell: Cell) -> bool:
 
 def clock(results: Sequence[Measured]) -> str:
     """A row a cell and client: seconds, processor time, memory."""
-    head = ["", "latency", "connections", "scenarios", "in flight", "wall, s", "of it start, s", "× ideal"]
+    head = ["client", "statements", "latency, ms", "connections", "scenarios", "in flight"]
+    head += ["wall, s", "of it start, s", "× ideal"]
     head += ["processor, s", "ms a request", "memory, MB"]
     rows = [
         [
-            f"{each.client}: {plural(each.cell.statements, 'statement')}, replies {each.cell.replies}",
-            f"{1000 * each.cell.latency:g} ms",
+            short(each),
+            f"{each.cell.statements}",
+            f"{1000 * each.cell.latency:g}",
             f"{each.cell.connections:,}",
             f"{each.cell.scenarios:,}",
             f"{each.seen['most_in_flight']:,}",
@@ -158,9 +161,9 @@ def clock(results: Sequence[Measured]) -> str:
     return table(head, rows)
 
 
-def plural(count: int, noun: str) -> str:
-    """A count with its noun."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+def short(measured: Measured) -> str:
+    """The client without the libraries that it stands on."""
+    return measured.client.partition(" on ")[0]
 
 
 def headline(results: Sequence[Measured]) -> str:
@@ -219,7 +222,8 @@ def limited(measured: Measured) -> str:
 
 def page(results: Sequence[Measured], about: Mapping[str, object]) -> str:
     """All that goes into docs/project/performance.md."""
-    stated = f"{about['machine']}; {about['busy_beforehand']} processes busy beforehand; {about['date']}."
+    clients = "; ".join(dict.fromkeys(each.client for each in results))
+    stated = f"{clients}; {about['machine']}; {about['busy_beforehand']} processes busy beforehand; {about['date']}."
     every = sorted(results, key=lambda each: each.cell.name != HEADLINE.name)
     shown = [each for each in every if is_shown(each.cell)] or [each for each in every if not each.cell.at_once]
     parts = [stated, bill(results), clock(shown)]
