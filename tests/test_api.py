@@ -23,7 +23,7 @@ from maskbench.settings import Settings
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "api.md").read_text("utf-8")
-VALUES = (DOCS / "project" / "python-values.md").read_text("utf-8")
+VALUES = (Path(__file__).parent / "data" / "public_fields.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(("name", "parameters"), re.findall(r"^## `(\w+)\((.*?)\) -> ", PAGE, re.MULTILINE))

@@ -162,12 +162,12 @@ def test_an_option_with_signs_is_text() -> None:
 
 
 def test_every_public_name_is_in_the_reference() -> None:
-    """What the package gives, what docs/project/python-values.md lists as values, and nothing that is not there."""
+    """What the package gives, what tests/data/public_fields.md lists as values, and nothing that is not there."""
     listed = {f"{home}.{name}" for home, names in site.PYTHON.items() for name in names}
     assert {f"maskbench.{name}" for name in maskbench.__all__ if not name.startswith("_")} <= listed
     told = re.findall(
         r"^\| `(maskbench\.[\w.]+\.[A-Z]\w+)` \|",
-        (DOCS / "project" / "python-values.md").read_text("utf-8"),
+        (ROOT / "tests" / "data" / "public_fields.md").read_text("utf-8"),
         re.MULTILINE,
     )
     assert len(told) > 15
