@@ -17,7 +17,6 @@ from maskbench.interop.exam_card import ExamCard
 from maskbench.interop.imported import ImportData
 from maskbench.interop.transcripts import Transcript
 from maskbench.judges.people.against_judge import AgreementData
-from maskbench.models.chat.contact import Contact
 from maskbench.presentation.sections.exam import ExamData
 from maskbench.results.comparison import ComparisonData
 from maskbench.results.conventions import ConventionFigures
@@ -33,7 +32,6 @@ from maskbench.sweeps.record import SweepRecord
 FOLDER = Path(__file__).parents[1] / "build" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 TYPES: dict[str, type] = {
-    "contact": Contact,
     "run": Record,
     "summary": Summary,
     "row": OutcomeRow,

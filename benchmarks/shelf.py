@@ -51,6 +51,7 @@ MEANT: Mapping[str, str] = {
     "sets": "the starter set has no versions",
     "formulas": "the steps from one formula to another have one order",
     "agree": "agreement is share and κ",
+    "models": "the doctor makes four small calls",
 }
 
 # How a command is spelt here, how a version spells it that has the command named third, and that command.

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from chat_server import GARBAGE, HANG, Body, Rule, fail, plain, refuse
+from chat_server import GARBAGE, HANG, Answer, Body, Rule, fail, plain, refuse
 from flows import letter, number, serving, typed
 
 KEY = "sk-doctor-0123456789abcdef"
@@ -27,11 +27,20 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answers(body: Body) -> Any:
-    """What an able judge and subject say: the right verdict on both of the judge's questions."""
+    """What an able judge and subject say: the right verdict on each of the judge's questions, or the word."""
     shape = body.get("response_format", {}).get("json_schema", {}).get("schema", {}).get("properties", {})
+    text = " ".join(turn["content"] for turn in body["messages"])
     if "lower_bound" in shape:
         return number(2000)
-    return letter("A") if "verdict" in shape else f"{plain(body)} Drawn by {body.get('seed', 'chance')}."
+    if "verdict" in shape:
+        return letter("A" if "A: Laboratory-grown diamonds are made" in text else "B")
+    return "Cormorant." if "Which word did the first line" in text else plain(body)
+
+
+def cutting(body: Body) -> Any:
+    """The same of a server that reads the last 8,200 characters, and neither says nor counts it."""
+    is_long = sum(len(turn["content"]) for turn in body["messages"]) > 8200
+    return "A boat." if is_long else answers(body)
 
 
 def examined(
@@ -55,64 +64,73 @@ def findings_of(
 
 
 def test_an_able_model_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each ability is there, the calls are told beforehand, and no more are made."""
+    """Four calls of each model are told beforehand, no more are made, and what came stands with each."""
     code, out, err, requests = examined(monkeypatch, [], "--judge", JUDGE)
-    assert (code, requests) == (0, 7)
-    assert err.startswith("8 calls: 5 of openai-api/doctor/m and 3 of openai-api/doctor/j, with about ")
+    assert (code, requests) == (0, 7)  # two samples are one request
+    assert err.startswith("8 calls: 4 of openai-api/doctor/m and 4 of openai-api/doctor/j, with about ")
+    assert "no answer in 120 s (--timeout)" in " ".join(err.split())
     assert "A run would go through" in out
-    lines = [line.split() for line in out.splitlines()]
-    for what in ("answers", "context", "seed", "temperature", "usage"):
-        assert [what, "yes"] in [line[:2] for line in lines]
-    assert out.count("It gave the right verdict on a plain reply") == 2
+    assert out.count("It knows the word at the front of 2") == 2
+    assert "It gave A, which is right." in out
+    assert "It gave B, which is right." in out
+    assert out.count(" yes ") == 7
     assert KEY not in out + err
 
 
-def test_a_server_that_answers_alike_tells_nothing_of_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the same words come without a seed, too, equal answers prove nothing, and --send-seed is not proposed."""
-    _, out, err, _ = examined(monkeypatch, [], reply="It is so.")
-    (line,) = [line for line in out.splitlines() if line.split()[:1] == ["seed"]]
-    assert line.split()[1] == "unknown"
-    assert "cannot be told" in line
-    assert "--send-seed" not in out
-    assert "no answer in 120 s (--timeout) is tried once more" in " ".join(err.split())
+@pytest.mark.parametrize("name", ["openai-api/doctor/m", "ollama/m"])
+def test_a_server_that_cuts_long_prompts_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The word at the front is gone: the finding says so, with what to type where that is known, and exit code 1."""
+    with serving(reply=cutting) as running:
+        monkeypatch.setenv("DOCTOR_BASE_URL", running.base_url)
+        monkeypatch.setenv("OLLAMA_BASE_URL", running.base_url)
+        ended = typed("doctor", name, "--json")
+    (model,) = orjson.loads(ended.out)["models"]
+    assert ended.code == 1
+    assert [each["works"] for each in model["findings"]] == ["yes", "yes", "wrong"]
+    assert "seems to cut the front off" in model["findings"][-1]["says"]
+    assert ("OLLAMA_CONTEXT_LENGTH" in model["findings"][-1]["type"]) == name.startswith("ollama")
 
 
-REFUSED = [
-    ("n", "subject samples (n)", "differently"),
-    ("temperature", "subject temperature", "differently"),
-    ("seed", "subject seed", "no"),
-    ("response_format", "judge response schema", "differently"),
-    ("logprobs", "judge probabilities", "no"),
-]
+def test_a_server_that_counts_what_it_cut_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure that the client itself finds is the same finding, whatever the answer was."""
+    usage = {"prompt_tokens": 120, "completion_tokens": 9}
+    code, findings = findings_of(monkeypatch, [], usage=usage)
+    assert (code, findings["subject long prompt"]["works"]) == (1, "wrong")
+    assert "120 tokens counted" in findings["subject long prompt"]["says"]
 
 
-@pytest.mark.parametrize(("parameter", "what", "works"), REFUSED)
-def test_each_ability_that_is_switched_off_is_named(
-    monkeypatch: pytest.MonkeyPatch, parameter: str, what: str, works: str
-) -> None:
-    """What a server refuses is found, and everything else still works."""
-    _, findings = findings_of(monkeypatch, [refuse(parameter)], "--judge", JUDGE)
-    assert findings[what]["works"] == works
-    others = {"subject answers", "subject temperature", "subject samples (n)", "subject usage"} - {what}
-    assert {findings[name]["works"] for name in others} == {"yes"}
+def test_a_long_prompt_that_is_refused_stops_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that says that it does not fit cuts nothing, and the prompts of the set fit."""
+
+    def short(body: Body) -> Answer | None:
+        is_long = sum(len(turn["content"]) for turn in body["messages"]) > 8200
+        return Answer(400, TOO_LONG) if is_long else None
+
+    code, findings = findings_of(monkeypatch, [short])
+    assert (code, findings["subject long prompt"]["works"]) == (0, "differently")
+    assert findings["subject longest of the set"]["works"] == "yes"
 
 
-def test_a_server_without_a_system_role(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system text goes elsewhere, and the finding says where."""
-    rules = [refuse("system", "This model does not support system messages")]
-    code, findings = findings_of(monkeypatch, rules)
-    assert (code, findings["subject system role"]["works"]) == (0, "differently")
-    assert "before the first user message" in findings["subject system role"]["says"]
+def test_what_a_run_does_without_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a server refuses is a line below the calls, and every call still works."""
+    for parameter, words in (
+        ("n", "asked one by one"),
+        ("temperature", "refuses temperature"),
+        ("system", "the system role"),
+    ):
+        message = "This model does not support system messages" if parameter == "system" else None
+        code, out, _, _ = examined(monkeypatch, [refuse(parameter, message)])
+        assert (code, words in out) == (0, True), out
 
 
 FAULTS: list[tuple[str, list[Rule], str, str]] = [
     ("a wrong key", [fail(401)], "access", "refuses access .* Check DOCTOR_API_KEY and its account"),
     ("a wrong name", [fail(404, content=NO_MODEL)], "access", "knows no such model .* Check the name"),
     ("no money", [fail(429, content=NO_MONEY)], "access", "exceeded your current quota.* its account"),
-    ("a rate limit", [fail(429, {"Retry-After": "0"})], "answers", "rate or quota is used up"),
-    ("no answer", [HANG], "answers", "No answer came in time"),
-    ("another protocol", [GARBAGE], "answers", "no answer of this protocol. Check the address"),
-    ("a short context", [fail(400, content=TOO_LONG)], "answers", "longer context"),
+    ("a rate limit", [fail(429, {"Retry-After": "0"})], "question", "rate or quota is used up"),
+    ("no answer", [HANG], "question", "No answer came in time"),
+    ("another protocol", [GARBAGE], "question", "no answer of this protocol. Check the address"),
+    ("a short context", [fail(400, content=TOO_LONG)], "question", "longer context"),
 ]
 
 
@@ -125,7 +143,7 @@ def test_a_planted_fault_is_named_with_its_remedy(
     (model,) = orjson.loads(out)["models"]
     assert code == 1
     (finding,) = model["findings"]
-    assert (finding["what"], finding["works"], finding["stops"]) == (what, "no", True)
+    assert (finding["what"], finding["works"]) == (what, "no")
     assert re.search(words, finding["says"])
     assert requests <= 2
     assert KEY not in out + err
@@ -149,37 +167,27 @@ def test_a_missing_key_is_found_before_anything_is_asked(monkeypatch: pytest.Mon
     assert "It took 0 requests." in ended.out
 
 
-def test_reasoning_a_cache_and_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thinking, what a cache held, and an answer under another name are found."""
-    usage = {"prompt_tokens": 50, "completion_tokens": 9, "prompt_tokens_details": {"cached_tokens": 40}}
-    reply = {"content": "It is so.", "reasoning_content": "hm"}
-    _, findings = findings_of(monkeypatch, [], reply=reply, usage=usage)
-    assert findings["subject reasoning"]["works"] == "yes"
-    assert "--reasoning" not in findings["subject reasoning"]["type"]
-    assert findings["subject prompt cache"]["works"] == "yes"
-    assert "tokens)" in findings["subject prompt cache"]["says"]
-
-
-def test_a_server_that_counts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without counts the finding names the limits that cannot hold."""
-    _, findings = findings_of(monkeypatch, [], usage={})
-    assert findings["subject usage"]["works"] == "no"
-    assert "--max-cost" in findings["subject usage"]["says"]
+def test_a_server_that_thinks_and_counts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The room that thinking gets, and the limits that cannot hold without counts, are told."""
+    reply = {"content": "It is a cormorant.", "reasoning_content": "hm"}
+    _, out, _, _ = examined(monkeypatch, [], reply=reply, usage={})
+    assert "16,000 tokens of room are added" in out
+    assert "It counts no tokens: --max-cost and --max-tokens-total cannot hold." in out
 
 
 def test_a_judge_that_cannot_keep_to_the_form(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that holds no verdict is quoted harmlessly, and the exit code says that a run would fail."""
     code, out, _, _ = examined(monkeypatch, [], "--judge", JUDGE, reply="I would \x1b[31mrather not.")
     assert code == 1
-    assert "No verdict can be read in what it said" in out
+    assert "No verdict is in what it said" in out
     assert "\x1b[31m" not in out
 
 
 def test_a_judge_that_is_wrong_is_sent_to_its_exam(monkeypatch: pytest.MonkeyPatch) -> None:
     """A readable and wrong verdict is called so, and the finding says what to type."""
     code, findings = findings_of(monkeypatch, [], "--judge", JUDGE, reply=lambda body: letter("D"))
-    assert findings["judge verdict on options"]["works"] == "wrong"
-    assert findings["judge verdict on options"]["type"] == f"maskbench exam {JUDGE} --short"
+    assert findings["judge verdict on A"]["works"] == "wrong"
+    assert findings["judge verdict on A"]["type"] == f"maskbench exam {JUDGE} --short"
     assert code == 1  # it gives no numbers either
 
 
@@ -194,7 +202,7 @@ def test_a_judge_that_is_wrong_is_told_last(monkeypatch: pytest.MonkeyPatch) -> 
     assert code == 1
     assert "WRONG" in out
     assert "would go through" not in out
-    assert out.rstrip().endswith("the judge is WRONG on a plain reply. Take its exam first.")
+    assert out.rstrip().endswith("its figure would mean nothing. Mend what says WRONG first.")
 
 
 def test_a_dry_run_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,11 +213,11 @@ def test_a_dry_run_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_models_without_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The packaged model and its judge pass, and no finding speaks of what only endpoints have."""
+    """The packaged model and its judge pass, and are not asked for a word."""
     ended = typed("doctor", "pinocchio", "--judge", "rules/sandbox", "--json")
     data = orjson.loads(ended.out)
     assert (ended.code, data["passes"]) == (0, True)
-    assert {each["what"] for each in data["models"][0]["findings"]} == {"answers", "context", "reasoning"}
+    assert [each["what"] for each in data["models"][0]["findings"]] == ["question", "longest of the set"]
 
 
 def test_a_name_that_is_none_is_wrong_usage() -> None:
@@ -221,22 +229,19 @@ def test_a_name_that_is_none_is_wrong_usage() -> None:
 
 
 def test_the_list_says_what_is_set_and_never_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A variable is shown as set or not; a key, an address and a hostile name reach neither text nor JSON."""
+    """A key is shown as set or not; its value reaches neither text nor JSON."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
-    monkeypatch.setenv("MINE_BASE_URL", "http://secret-host:1/v1")
-    monkeypatch.setenv("EVIL\x1b[31m_BASE_URL", "http://evil")
     text, data = typed("doctor"), typed("doctor", "--json")
-    for out in (text.out, data.out):
-        assert KEY not in out
-        assert "secret-host" not in out
-        assert "evil" not in out.lower()
+    assert KEY not in text.out + data.out
     models = {each["name"]: each for each in json.loads(data.out)["models"]}
-    assert models["openai/NAME"]["ready"]
-    assert not models["mistral/NAME"]["ready"]
-    assert models["openai-api/mine/NAME"]["variables"][0] == {"name": "MINE_BASE_URL", "is_set": True, "needed": True}
-    assert "OPENAI_API_KEY* set" in text.out
-    assert "MISTRAL_API_KEY* not set" in text.out
+    assert (models["openai/NAME"]["keys"], models["openai/NAME"]["is_set"]) == (["OPENAI_API_KEY"], True)
+    assert models["mistral/NAME"]["is_set"] is False
+    assert models["vllm/NAME"]["is_set"] is None
+    lines = [" ".join(line.split()) for line in text.out.splitlines()]
+    assert "openai/NAME set OPENAI_API_KEY" in lines
+    assert "mistral/NAME not set MISTRAL_API_KEY" in lines
+    assert "vllm/NAME – http://127.0.0.1:8000, or set VLLM_BASE_URL" in lines
 
 
 def test_the_list_has_every_service_and_kind() -> None:

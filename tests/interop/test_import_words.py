@@ -174,7 +174,7 @@ def test_a_server_of_ones_own_names_its_variable() -> None:
     """Where nothing is set the list has the address that is asked, and the variable for another one."""
     told = " ".join(typed("doctor").out.split())
     assert "http://127.0.0.1:8000, or set VLLM_BASE_URL" in told
-    assert "not that a server answers" in told
+    assert "asks a model whether it answers" in told
 
 
 def test_an_imported_run_is_marked_where_runs_stand_together(tmp_path: Path) -> None:

@@ -808,3 +808,10 @@ def test_what_looks_like_a_secret_is_masked(text: str) -> None:
     assert "99" not in masked
     assert "abcdef" not in masked
     assert "***" in masked
+
+
+def test_an_empty_answer_says_where_its_text_may_stand() -> None:
+    """Fields that hold something are named, but for those that are read, and for names that may be texts."""
+    fields = {"output_text": "Yes.", "tool_calls": [], "reasoning": "hm", "\x1b[31mIt is so": "x", "n": 3}
+    assert only(answer({"content": "", **fields})).unread == ("output_text",)
+    assert only(answer({"content": "Yes.", **fields})).unread == ()

@@ -79,6 +79,10 @@ _CONSTRUCT = (
 _LOST = "What an imported run lost is asked for by a new run alone: `maskbench run MODEL --scenarios SET`."
 _READ_AGAIN = "An import reads the words of its judge. Another judge: `maskbench judge RUN --judge MODEL`."
 _TOGETHER = "A judge gets a request for each neutral reply, and sees no reasoning: leave it out."
+_RECORD = (
+    "Nothing is written of what a service did. A run tells what is odd about a model's first ten answers, and "
+    "`maskbench doctor MODEL` asks it beforehand."
+)
 GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a command stands behind and its name
     ("", "plan"): _PLAN,
     ("", "view"): _VIEW,
@@ -88,6 +92,7 @@ GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a c
     **dict.fromkeys((("export", "--open"), ("check", "--opened")), _OPENED),
     ("run", "--as-subject"): _LOST,
     ("judge", "--read-again"): _READ_AGAIN,
+    **dict.fromkeys((("run", "--record"), ("doctor", "--record")), _RECORD),
     ("report", "--figures"): _FIGURES,
     ("export", "--with-text"): _WITH_TEXT,
     **dict.fromkeys((("published", "--out"), ("published", "--as"), ("published", "--format")), _PUBLISHED),

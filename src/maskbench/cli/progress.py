@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from maskbench.method.asks import Calls
 from maskbench.plain import plain, shortened
-from maskbench.runs.first_contact import recorded, see, write_record
 from maskbench.runs.run_log import RunLog
 from maskbench.types import Failure, Model, Reply, Stage
 
@@ -43,14 +42,9 @@ class Display(RunLog):
         log: Path,
         line_seconds: float = LINE_SECONDS,
         told: set[str] | None = None,
-        record: Path | None = None,
     ) -> None:
-        """`line_seconds` is the time between plain lines, where `console` is no terminal; `told` is RunLog's.
-
-        `record` is the file for records of contacts.
-        """
+        """`line_seconds` is the time between plain lines, where `console` is no terminal; `told` is RunLog's."""
         super().__init__(log, told)
-        self._record = record
         self._console = console
         self._line_seconds = line_seconds
         self._live: Live | None = None
@@ -61,8 +55,6 @@ class Display(RunLog):
     def begin(self, expected: Calls, models: Sequence[Model]) -> None:
         """Open the log and the display."""
         self._replies = expected.replies
-        if self._record:
-            see(models)
         super().begin(expected, models)
 
     def _begun(self, line: str) -> None:
@@ -95,8 +87,6 @@ class Display(RunLog):
             self._live.stop()  # after a last look at how things stand
         else:
             self._show(", ".join(self._state(time.monotonic())))
-        if self._record and write_record(self._record, recorded(self._models)):
-            self.tell(f"The record of what services did is in {self._record}. docs/met.md says how to send it.")
         super().end()
 
     def _open_live(self) -> None:

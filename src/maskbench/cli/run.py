@@ -32,7 +32,6 @@ from maskbench.cli.option_file import run_file
 from maskbench.cli.options import FULL, GROUPS, DryRun, Like, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.runs.begin import check_measured
-from maskbench.runs.first_contact import check_record
 from maskbench.runs.folder import RunFolder, default_name
 from maskbench.runs.options import IN_FILES, JUDGE, LOCAL, OPTIONS
 from maskbench.settings import Settings
@@ -47,7 +46,7 @@ _PRINTED = Group("What is printed", sort_key=10)
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed:
-    """What a run prints, and what it writes besides its folder."""
+    """What a run prints."""
 
     full: Annotated[bool, flag(FULL, group=_PRINTED)] = False
     json: Annotated[
@@ -58,16 +57,6 @@ class Printed:
         ),
     ] = False
     quiet: Annotated[bool, flag("Nothing is printed on stderr but errors.", group=_PRINTED)] = False
-    record: Annotated[
-        Path | None,
-        option(
-            "FILE",
-            "What services did in this session is written into this file at its end, without a text, a key, or an "
-            "address of your own. It takes no further request. See docs/met.md.",
-            default="none",
-            group=_PRINTED,
-        ),
-    ] = None
 
 
 class _Preset(TypedDict, total=False):
@@ -166,16 +155,12 @@ def run(
             raise UsageError("--fresh is for a folder that holds a run. Name it with --out.")
         if fresh:
             settings = settings.having(adapter_hash=None, steer_hash=None)
-        if printed.record is not None:
-            check_record(printed.record, (settings.subject.name, *settings.judging.judges))
         folder = out or Path("runs") / default_name(settings, datetime.now().strftime("%Y%m%d-%H%M%S"))
-        if adapters is not None and printed.record is not None:
-            raise UsageError("--record is for one run. Leave --adapters out.")
         if adapters is not None:
             several = _adapters(settings, adapters)
             return _measure_adapters(several, folder, environ, _Manner(fresh, shared, printed.json))
         with _anew(folder, fresh), with_rights(folder, shared):
-            summary = _measure(settings, folder, environ, record=printed.record)
+            summary = _measure(settings, folder, environ)
         _print(summary, folder, printed)
     if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
@@ -213,13 +198,12 @@ def _measure(
     environ: Mapping[str, str],
     stock: dict[Any, Any] | None = None,
     go_on: str | None = None,
-    record: Path | None = None,
 ) -> Summary:
     from maskbench.cli.progress import Display
     from maskbench.measurement import measure
 
     run = RunFolder(folder)
-    watcher = Display(stderr(), run.log, record=record)
+    watcher = Display(stderr(), run.log)
     before = run.sessions()
     with interruptible(lambda: go_on or _go_on(folder), lambda: go_on is not None or run.exists):
         summary = measure(settings, folder, environ, watcher, sys.argv, stock=stock)

@@ -156,7 +156,7 @@ class Live:
             self._deadline = asyncio.get_running_loop().call_later(grace, self._main.cancel)
 
     def look_now(self) -> None:
-        """Look at the first answers of services that were not met, however few, before many requests go out at once."""
+        """Look at the first answers, however few, before many requests go out at once."""
         for model in self._models:
             if why := self._contact.concluded(model):
                 self.stop(why)

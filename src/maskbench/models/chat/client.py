@@ -20,14 +20,12 @@ from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 import aiohttp
-import msgspec
 import orjson
 import yarl
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from maskbench.errors import AccessError, ModelError, UnknownModel, Unreachable, UsageError
 from maskbench.models.chat import refusals, wire
-from maskbench.models.chat.contact import Contact, Witness
 from maskbench.models.chat.dialects import Dialect, dialect_of
 from maskbench.models.chat.masking import LEAST_IN_REPLIES, Mask
 from maskbench.models.chat.pacing import Pace
@@ -97,9 +95,8 @@ class ChatModel:
     are further words with which the service ends whole answers.
     `requests` and `retried` count requests sent, and those sent again after a failure; `warnings` holds lines that
     a user should see once. What may be set: `billed`, which is told of the tokens of every response to a call that
-    has any; `recorded`, which gives the response to an ask where it came otherwise than by a call; `witness`, which
-    sees each response; `cache_from`, the tokens from which the service's cache takes the beginning of a judge's request
-    that is marked for it.
+    has any; `recorded`, which gives the response to an ask where it came otherwise than by a call; `cache_from`, the
+    tokens from which the service's cache takes the beginning of a judge's request that is marked for it.
     """
 
     def __init__(
@@ -128,7 +125,6 @@ class ChatModel:
         self.warnings: list[str] = []
         self.billed: Callable[[Ask, Usage], None] | None = None
         self.recorded: Callable[[Ask], wire.Recorded | None] | None = None
-        self.witness: Witness | None = None
         self.cache_from: int | None = None
         self._dialect = dialect or dialect_of(endpoint.service)
         if sampling.temperature > self._dialect.hottest:
@@ -202,13 +198,6 @@ class ChatModel:
             "fingerprints": sorted(self._fingerprints),
             "identical": self.identical,
         }
-
-    def contact(self) -> Contact | None:
-        """The record of what the endpoint did while somebody saw it; None where nobody did."""
-        if self.witness is None:
-            return None
-        contact = self.witness.contact(self.endpoint, self.learned, self._resolved, self._fingerprints)
-        return msgspec.json.decode(self._mask(msgspec.json.encode(contact).decode()), type=Contact)
 
     async def close(self) -> None:
         """Close the connections for good; calls in flight end as broken connections."""
@@ -291,8 +280,9 @@ class ChatModel:
         larger = self._larger(budget)
         if larger is not None and not (larger.doubled and trouble == "truncated" and self._on_truncation == "error"):
             return larger
-        tokens = delivery.sent["max_tokens"]
-        return self._failure(refusals.Trouble(trouble, f"the answer {_SAID[trouble]} at {tokens} tokens"))
+        tokens, fields = delivery.sent["max_tokens"], ", ".join(choice.unread)
+        elsewhere = f"; text may stand in a field that is not read ({fields})" if fields else ""
+        return self._failure(refusals.Trouble(trouble, f"the answer {_SAID[trouble]} at {tokens} tokens{elsewhere}"))
 
     def _larger(self, budget: _Budget) -> _Budget | None:
         """The budget to try next: with the reasoning's, if it lacks that, then doubled once."""
@@ -490,8 +480,6 @@ class ChatModel:
         batched: bool = False,
     ) -> _Delivery | refusals.Trouble:
         """What a response means, whichever way it came."""
-        if self.witness:
-            self.witness.saw(request.body, status, headers, body)
         if body is None:
             return refusals.Trouble("too_large", f"the response is larger than {CAP // 2**20} MB")
         if 300 <= status < 400:

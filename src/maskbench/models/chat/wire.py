@@ -197,6 +197,7 @@ class Choice:
     came: tuple[str, str | None] | None = None  # text and reasoning as they came, where it was so
     tokens: tuple[Token, ...] = ()  # of the visible text
     end: End | None = None  # one that is unknown
+    unread: tuple[str, ...] = ()  # of an empty one: other fields of the message that hold something
 
     def masked(self, mask: Callable[[str], str]) -> Choice:
         """The choice with its texts put through `mask`; itself where that changes nothing."""
@@ -307,7 +308,19 @@ def _choice(choice: Any, opens: bool, whole: Collection[str]) -> Choice | None:
         opens=opens,
         refusal=string(message.get("refusal")) or refused,
     )
-    return replace(told, tokens=_tokens(choice.get("logprobs"), told.text))
+    unread = _unread(message) if told.trouble == "empty" else ()
+    return replace(told, tokens=_tokens(choice.get("logprobs"), told.text), unread=unread)
+
+
+_READ = frozenset(("role", "content", "reasoning_content", "reasoning", "refusal"))
+_FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
+_UNREAD = 3  # fields that are named
+
+
+def _unread(message: Mapping[str, Any]) -> tuple[str, ...]:
+    """Fields of a message in which an answer may stand that nobody reads; a name that is no plain one is not told."""
+    named = (name for name, value in message.items() if name not in _READ and value and isinstance(value, str | list))
+    return tuple(name for name in named if _FIELD.fullmatch(name))[:_UNREAD]
 
 
 def ended(end: End, content: str, beside: str, *, opens: bool, refusal: str = "") -> Choice:
