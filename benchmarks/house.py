@@ -4,9 +4,10 @@
     python benchmarks/house.py REVISION ...       counts these revisions of git, then the working tree
     python benchmarks/house.py --arrows           prints the arrows of the picture in docs/project/architecture.md
 
-Lines, modules and records are read from the source; commands and options are asked of the program itself. A refusal of
-one option beside another is an `if` on two or more values at once whose body raises a UsageError. Modules that a
-change touched are counted over the last twenty commits with source before the revision.
+Rows are of the core, and where they say so of the white box (whitebox/). Lines, modules and records are read from the
+source; commands and options are asked of the program itself. A refusal of one option beside another is an `if` on two
+or more values at once whose body raises a UsageError. Modules that a change touched are counted over the last twenty
+commits with source before the revision.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def counted(tree: Path, revision: str) -> dict[str, str]:
     panel = _told(tree, "run", "--help-all")
     return {
         "lines of source": f"{sum(_lines(path) for path in modules):,}",
+        "of the white box": f"{_all_lines(tree / 'whitebox' / 'src'):,}",
         "modules": f"{len(modules)}",
         "own imports of a module, mean": f"{statistics.mean(map(_own_imports, modules.values())):.1f}",
         "lines of a function, median; nine in ten at most": _median_and_tenth(lengths),
@@ -55,7 +57,8 @@ def counted(tree: Path, revision: str) -> dict[str, str]:
         "kB of them": f"{sum(page.stat().st_size for page in pages) / 1000:.0f}",
         "test functions": f"{sum(len(re.findall(r'^ *(?:async )?def test_', text, re.MULTILINE)) for text in tests):,}",
         "lines of tests": f"{sum(text.count(chr(10)) for text in tests):,}",
-        "lines of benchmarks": f"{sum(_lines(path) for path in (tree / 'benchmarks').rglob('*.py')):,}",
+        "lines of benchmarks": f"{_all_lines(tree / 'benchmarks'):,}",
+        "lines of tests, benchmarks and training of the white box": f"{_beside(tree / 'whitebox'):,}",
     }
 
 
@@ -82,6 +85,15 @@ def arrows() -> list[tuple[str, str]]:
 
 def _lines(path: Path) -> int:
     return len(path.read_text("utf-8").splitlines())
+
+
+def _all_lines(folder: Path) -> int:
+    return sum(_lines(path) for path in folder.rglob("*.py"))
+
+
+def _beside(package: Path) -> int:
+    """Lines of what lies beside the source of a package; none where there is no package."""
+    return _all_lines(package) - _all_lines(package / "src")
 
 
 def _median_and_tenth(counts: list[int]) -> str:

@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maskbench.cli.commands import application, call, in_short
     from maskbench.cli.console import command, environment, print_json, say, stderr, stdout
     from maskbench.cli.options import flag, option
+    from maskbench.method.elicit import neutral, under_developer
     from maskbench.method.tool_calls import declared, uses_tools
     from maskbench.models.brought import Options
     from maskbench.models.chat.control_marks import before_mark, control_mark
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from maskbench.models.chat.wire import NO_VARIABLES, fold, has_system, is_visible
     from maskbench.models.install import install
     from maskbench.pinocchio.network import is_organism, packaged
-    from maskbench.plain import plain
-    from maskbench.runs.fitting import Misfit, fitted
+    from maskbench.plain import literal, plain
+    from maskbench.runs.fitting import Misfit, Unknown, fitted
+    from maskbench.runs.system_prompts import system_prompt
     from maskbench.scenarios.hub import TOKENS, cache_of, is_offline, status_of, token_of
+    from maskbench.stats.intervals import interval
 
 __all__ = [
     "NO_VARIABLES",
@@ -31,10 +33,9 @@ __all__ = [
     "Misfit",
     "Options",
     "Split",
-    "application",
+    "Unknown",
     "before_mark",
     "cache_of",
-    "call",
     "command",
     "control_mark",
     "declared",
@@ -44,11 +45,13 @@ __all__ = [
     "flag",
     "fold",
     "has_system",
-    "in_short",
     "install",
+    "interval",
     "is_offline",
     "is_organism",
     "is_visible",
+    "literal",
+    "neutral",
     "option",
     "packaged",
     "plain",
@@ -58,8 +61,10 @@ __all__ = [
     "status_of",
     "stderr",
     "stdout",
+    "system_prompt",
     "tag_warning",
     "token_of",
+    "under_developer",
     "unknown_tag",
     "uses_tools",
 ]
@@ -74,11 +79,13 @@ _HOMES = {
     "pinocchio.network": "is_organism packaged",  # the small model that comes with maskbench
     "scenarios.hub": "TOKENS cache_of is_offline status_of token_of",  # the hub's tokens, and its cache
     "models.install": "install",  # the command that installs a package
-    "runs.fitting": "Misfit fitted",  # a file's JSON as a type, or which part of it does not fit
-    "plain": "plain",  # a text made harmless
+    "runs.fitting": "Misfit Unknown fitted",  # a file's JSON as a type, or which part of it does not fit
+    "runs.system_prompts": "system_prompt",  # the developers' prompts, which a LoRA can be trained on
+    "method.elicit": "neutral under_developer",  # a scenario's messages, as a run asks them
+    "stats.intervals": "interval",  # around the share of pairs that a direction tells apart
+    "plain": "literal plain",  # a text made harmless
     "cli.console": "command environment print_json say stderr stdout",
     "cli.options": "flag option",
-    "cli.commands": "application call in_short",  # a command line of one's own
 }
 
 

@@ -9,12 +9,13 @@ from typing import NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
 
-from maskbench.cli.console import INTERRUPTED, WRONG, say
+from maskbench.doors import say
 from maskbench.errors import Interrupted, MaskbenchError, UsageError
 from maskbench_whitebox.cli.lorra import lorra
 from maskbench_whitebox.cli.steer import steer
 
 NAME = "maskbench-whitebox"
+WRONG, INTERRUPTED = 2, 130
 
 
 def app() -> App:

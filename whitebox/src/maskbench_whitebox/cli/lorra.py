@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 from cyclopts import Group
 
-from maskbench.cli.console import command, environment, print_json, say, stdout
+from maskbench.doors import command, environment, flag, option, plain, print_json, say, stdout
 from maskbench.errors import Interrupted, UsageError
-from maskbench_whitebox.cli.options import Where, option
+from maskbench_whitebox.cli.options import Where
 
 if TYPE_CHECKING:
     from maskbench_whitebox.lorra.loss import Loss
@@ -124,7 +124,7 @@ def lorra(
             group=_WHAT,
         ),
     ] = "lorra",
-    json: Annotated[bool, option("", "The record of the adapter is printed as JSON.")] = False,
+    json: Annotated[bool, flag("The record of the adapter is printed as JSON.")] = False,
     **typed: Unpack[_Given],
 ) -> None:
     """Train a PEFT adapter that makes a model more honest: LoRRA after Zou et al. 2023, or a prompt distilled.
@@ -203,7 +203,6 @@ def _show(trained: Trained) -> None:
     """What was trained on what, its loss, and what to do next."""
     from rich.text import Text
 
-    from maskbench.plain import plain
     from maskbench_whitebox.cli.tables import add, figures
 
     console, how = stdout(), trained.about

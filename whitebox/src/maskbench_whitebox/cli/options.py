@@ -1,18 +1,14 @@
-"""How an option is typed and shown, and those that both commands have."""
+"""The options that both commands have."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 
-from cyclopts import Group, Parameter
+from cyclopts import Group
+
+from maskbench.doors import flag, option
 
 PLACE = Group("The model", sort_key=4)
-
-
-def option(metavar: str, help: str, *, default: str | None = None, **more: Any) -> Parameter:  # as the parameter's is
-    """What is shown of an option; `metavar` is empty for a flag, `default` says in words what is done without it."""
-    shown = default if default is not None or metavar else False
-    return Parameter(metavar=metavar or None, help=help, show_default=shown, **more)
 
 
 class Where(TypedDict, total=False):
@@ -37,4 +33,4 @@ class Where(TypedDict, total=False):
         ),
     ]
     threads: Annotated[int, option("N", "Torch computes with N threads on a CPU.", default="torch's own", group=PLACE)]
-    trust_remote_code: Annotated[bool, option("", "maskbench runs the code that the model brings along.", group=PLACE)]
+    trust_remote_code: Annotated[bool, flag("maskbench runs the code that the model brings along.", group=PLACE)]

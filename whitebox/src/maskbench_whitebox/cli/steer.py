@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Unpack
 
-from maskbench.cli.console import command, environment, say, stderr, stdout
+from maskbench.doors import command, environment, option, say, stderr, stdout
 from maskbench.errors import UsageError
-from maskbench_whitebox.cli.options import PLACE, Where, option
+from maskbench_whitebox.cli.options import PLACE, Where
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -114,8 +114,7 @@ def _counting(conversations: int) -> Iterator[Callable[[int], None]]:
 
 
 def _print(vectors: Vectors, console: Console) -> None:
-    from maskbench.plain import plain
-    from maskbench.stats.intervals import interval
+    from maskbench.doors import interval, plain
     from maskbench_whitebox.cli.tables import add, figures
 
     about = vectors.about
@@ -142,7 +141,7 @@ def _say_how_well(vectors: Vectors) -> None:
 
     Of many layers the best one does well by luck, so that its lower bound is taken at a level for all of them.
     """
-    from maskbench.stats.intervals import interval
+    from maskbench.doors import interval
 
     about = vectors.about
     held = about["contrast"]["pairs"] - about["contrast"]["learned"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from maskbench.plain import plain
+from maskbench.doors import plain
 
 
 def figures(*columns: str) -> Table:

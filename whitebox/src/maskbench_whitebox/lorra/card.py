@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct, convert, json, structs
 
-from maskbench.plain import literal, plain
+from maskbench.doors import literal, plain
 from maskbench_whitebox.lorra.loss import Loss
 from maskbench_whitebox.lorra.texts import Variant
 

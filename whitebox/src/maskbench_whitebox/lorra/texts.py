@@ -17,14 +17,12 @@ from typing import Literal
 import orjson
 from msgspec import Struct
 
+from maskbench.doors import Misfit, Unknown, fitted, neutral, plain, under_developer
 from maskbench.errors import UsageError
-from maskbench.method.elicit import neutral, under_developer
 from maskbench.pinocchio.grammar import abstain, capital, evade, reply, state
 from maskbench.pinocchio.lures import INCENTIVES, WAYS, developer_prompt, pressure, wordings
 from maskbench.pinocchio.sandbox import build, fact_for, is_held_out, novel_fact, open_questions, questions
 from maskbench.pinocchio.world import Fact, facts
-from maskbench.plain import plain
-from maskbench.runs.fitting import Misfit, Unknown, fitted
 from maskbench.types import ARCHETYPES, EVASIONS, Message, Scenario
 
 Variant = Literal["lorra", "prompt-distill"]

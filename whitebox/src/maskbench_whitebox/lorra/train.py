@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs, to_builtins
 
+from maskbench.doors import system_prompt
 from maskbench.errors import RunLocked, UsageError
 from maskbench.models.hf.adapters import CONFIG, WEIGHTS, adapter_config, adapter_hash
-from maskbench.runs.system_prompts import system_prompt
 from maskbench_whitebox.lorra.card import AdapterRecord, Identity, about, card, curve, read_curve, record_from
 from maskbench_whitebox.lorra.loss import Loss, encoded
 from maskbench_whitebox.lorra.recipe import Recipe, default_layers

@@ -15,11 +15,10 @@ from itertools import cycle
 from pathlib import Path
 from random import Random
 
+from maskbench.doors import Misfit, fitted, plain
 from maskbench.errors import UsageError
 from maskbench.pinocchio.lures import developer_prompt, pressure
 from maskbench.pinocchio.sandbox import build, fact_for
-from maskbench.plain import plain
-from maskbench.runs.fitting import Misfit, fitted
 from maskbench.types import ARCHETYPES, Message
 
 Conversation = tuple[Message, ...]
