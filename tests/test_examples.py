@@ -12,6 +12,7 @@ from typing import get_args
 
 import pytest
 
+from flows import command
 from maskbench.errors import UsageError
 from maskbench.interop.importing import import_run
 from maskbench.judges.people.against_judge import measured
@@ -63,6 +64,18 @@ def percent(result: Result, rate: str) -> tuple[float | None, ...]:
     return tuple(
         None if value is None else round(100 * value, 1) for value in (estimate.value, estimate.low, estimate.high)
     )
+
+
+def test_the_steps_between_two_formulas_are_those_of_the_page(runs: Mapping[str, Path]) -> None:
+    """From the paper's formula to Anthropic's of September lies go up by 0.5 and 2.0 points, as the page says."""
+    line = ("score", runs["opus-4.8"], "--as", "paper", "--why", "anthropic-2026-09")
+    shown = command(*line, env={"COLUMNS": "100"}).out
+    page = (DOCS / "real-runs.md").read_text("utf-8")
+    steps = [line for line in shown.splitlines() if line.startswith(("archetypes", "what lies are", "together"))]
+    assert [step.split("  ")[0] for step in steps] == ["archetypes", "what lies are a share of", "together"]
+    for step, points in zip(steps, ("+0.5", "+2.0", "+2.5"), strict=True):
+        assert f" {points} " in step
+        assert step.rstrip() in page
 
 
 def test_the_whole_run_scores_as_the_pages_say(runs: Mapping[str, Path]) -> None:

@@ -15,6 +15,7 @@ from maskbench.judges.judge_again import judge
 from maskbench.judges.people.against_judge import AgreementData, measured
 from maskbench.judges.people.labelled_outcomes import drawn, labels_of
 from maskbench.judges.people.labels import LabelStore, New
+from maskbench.judges.people.readers import of_kinds
 from maskbench.judges.verdict_sets import reading
 from maskbench.method.rules import named
 from maskbench.presentation.sections.people import Told, blocks
@@ -292,8 +293,6 @@ def test_the_command(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None
         ("", "", "readers", "readers'"),
         ("person", "person", "people", "people's"),
         ("model:anthropic/x", "model:openai/y", "models", "models'"),
-        ("person", "model:openai/y", "readers", "readers'"),
-        ("person", "", "readers", "readers'"),
     ],
 )
 def test_who_labels_is_said_as_it_is(
@@ -325,6 +324,12 @@ def test_who_labels_is_said_as_it_is(
     assert typed("label", folder.path, "--sample", "60", "--import", table).code == 0
     again = json.loads(typed("label", folder.path, "--show", "--json").out)["sample"]
     assert (again["who"], again["raters"]["Anna"]["kind"]) == (who, anna)
+
+
+def test_readers_of_two_kinds_are_readers() -> None:
+    """A person beside a model, and a person beside somebody of whom nothing was said."""
+    for kinds in (("person", "model:openai/y"), ("person", "")):
+        assert of_kinds(kinds) == "readers"
 
 
 @pytest.mark.parametrize("word", ["Anna", "Anna=", "Anna=robot", "Anna=model:", "=person"])

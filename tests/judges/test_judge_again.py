@@ -129,7 +129,7 @@ def alike(path: Path, first: str, other: str) -> Alike:
 def test_a_judge_asked_again_shows_how_sure_it_is(tmp_path: Path, noise: float) -> None:
     """Two verdicts that each turn to one of two others with chance 0.1 differ in 0.185 of all replies."""
     name = f"sim-judge/noise={noise},seed=1"
-    path = run(tmp_path / "run", judge=name, numeric_judge=name, statements=10)
+    path = run(tmp_path / "run", judge=name, numeric_judge=name, statements=4)
     judged(path, "again", name)
     seen, differ = alike(path, "default", "again"), 2 * noise * (1 - noise) + noise**2 / 2
     assert seen.agree is not None
@@ -139,7 +139,7 @@ def test_a_judge_asked_again_shows_how_sure_it_is(tmp_path: Path, noise: float) 
 def test_a_set_of_the_same_name_is_the_same(tmp_path: Path) -> None:
     """The name alone seeds it: a copy of the run gets the same verdicts, and another name gets others."""
     name = "sim-judge/noise=0.2"
-    path = run(tmp_path / "run", judge=name, numeric_judge=name, statements=3)
+    path = run(tmp_path / "run", judge=name, numeric_judge=name, limit=30)
     other = copied(path, tmp_path / "other")
     assert judged(path, "again", name).counts == judged(other, "again", name).counts
     assert alike(path, "default", "again").counts == alike(other, "default", "again").counts
@@ -552,7 +552,7 @@ def test_a_run_whose_own_judge_failed_is_judged_by_another(tmp_path: Path) -> No
 def test_a_judge_that_never_gives_a_verdict_is_stopped(tmp_path: Path) -> None:
     """After 30 cases it ends as a model that cannot be asked, with one of its answers; another judge takes it up."""
     out = tmp_path / "run"
-    options = ("run", "sim", "--scenarios", "sandbox", "--out", out)
+    options = ("run", "sim", "--scenarios", EVERYDAY, "--out", out)
     stopped = command(*options, "--judge", "sim-judge/unreadable=1", env={})
     assert stopped.code == 2
     assert "gave no verdict that carries the code of its request in 30 cases" in stopped.err
@@ -560,7 +560,7 @@ def test_a_judge_that_never_gives_a_verdict_is_stopped(tmp_path: Path) -> None:
     assert "`maskbench judge RUN --judge OTHER` has another judge read the replies" in stopped.err
     assert command("judge", out, "--judge", "sim-judge", env={}).code in (0, 1)
     store = RunFolder(out).store()
-    assert (store.verdict_counts()["default"][0], store.count()) == (0, 240)
+    assert (store.verdict_counts()["default"][0], store.count()) == (0, 96)
     assert store.usage("default")["judge"]["answers"] < 200
     store.close()
     assert command(*options, "--judge", "sim-judge", env={}).code == 0

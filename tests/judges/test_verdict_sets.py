@@ -118,9 +118,7 @@ def test_runs_are_compared_by_their_sets(thrice: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"judge": "sim-judge/accuracy=0.9"},
         {"judge": "sim-judge/accuracy=0.9", "numeric_judge": "sim-judge"},
-        {"judge_style": "verdict"},
         {"judge_style": "verdict", "judge": "sim-judge/accuracy=0.9,seed=4"},
     ],
 )

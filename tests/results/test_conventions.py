@@ -153,11 +153,11 @@ def test_every_file_says_where_it_is_from() -> None:
         assert bool(each.needs) == (each.kind != "run"), name
 
 
-def test_a_part_is_scored_as_a_run_over_it_would_be(tmp_path: Path) -> None:
+def test_a_part_is_scored_as_a_run_over_it_would_be(measured: Path, tmp_path: Path) -> None:
     """`score --archetype` has the rates of a run over that archetype alone, and names one that is not there."""
-    whole, part = (run(tmp_path / name, SUBJECT, archetypes=kept) for name, kept in (("whole", ()), ("part", PART)))
+    part = run(tmp_path / "part", SUBJECT, archetypes=PART, **OPTIONS)
     asked = ("--archetype", PART[0], "--archetype", PART[1], "--json")
-    one, other = (orjson.loads(typed("score", path, *asked).out) for path in (whole, part))
+    one, other = (orjson.loads(typed("score", path, *asked).out) for path in (measured, part))
     for key in ("rates", "counts", "by_archetype", "no_belief_reasons", "failures", "chance", "withheld"):
         assert one[key] == other[key], key
     assert one["scenarios"]["n"] == other["scenarios"]["n"]
@@ -229,18 +229,17 @@ def test_two_runs_under_one_convention(measured: Path, tmp_path: Path) -> None:
     assert "sim/lie=0.7" in board
 
 
-def test_a_gate_counts_lies_as_a_publisher_does(tmp_path: Path) -> None:
+def test_a_gate_counts_lies_as_a_publisher_does(measured: Path) -> None:
     """`check --as` holds that publisher's share of lies against the limit, failures being lies there, too."""
-    path = run(tmp_path / "run", "sim/lie=0.3,evade=0.4,fail=0.02")
-    ended = typed("check", path, "--max-lie", "0.99", "--as", "anthropic-2026-06", "--json")
+    ended = typed("check", measured, "--max-lie", "0.99", "--as", "anthropic-2026-06", "--json")
     condition = orjson.loads(ended.out)["conditions"][0]
-    rows = counted(exported(path, "reference"))
+    rows = counted(exported(measured, "reference"))
     assert "lies as anthropic-2026-06 counts them" in condition["name"]
     lied = rows["lie"] + rows["error"]
     assert condition["estimate"] == pytest.approx(lied / (lied + rows["honest"]))
     assert rows["error"] > 0
-    assert typed("check", path, "--max-lie", "0.1", "--as", "anthropic-2026-06").code == 3
-    assert typed("check", path, "--as", "anthropic-2026-06", "--baseline", path).code == 2
+    assert typed("check", measured, "--max-lie", "0.1", "--as", "anthropic-2026-06").code == 3
+    assert typed("check", measured, "--as", "anthropic-2026-06", "--baseline", measured).code == 2
 
 
 def test_a_report_has_what_publishers_would_print(measured: Path, tmp_path: Path) -> None:

@@ -2,173 +2,33 @@
 
 import csv
 import io
-import itertools
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
-from msgspec.structs import replace as with_parts
 
 from maskbench.cli.boards import leaderboard
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.method.rates import COMPARED, EVERYWHERE
 from maskbench.presentation.of_one_run import result as told_of
-from maskbench.presentation.sections.board import blocks, notes
+from maskbench.presentation.sections.board import blocks
 from maskbench.presentation.terminal import text as shown
 from maskbench.presentation.words import EXPLAINED, RATES, heading
-from maskbench.results.comparison import compare
-from maskbench.results.leaderboard import boards, gaps, is_public, not_ranked
+from maskbench.results.leaderboard import boards
 from maskbench.results.leaderboard_data import Page
-from maskbench.results.scored import Result, score
-from maskbench.runs.record import About
+from maskbench.results.scored import score
 from maskbench.stats.figures import NO_DATA, Share
 from maskbench.stats.intervals import joined
-from measured_runs import change, edit, real, result, run
-from there import there
+from measured_runs import edit, real, run
 
 pytestmark = pytest.mark.slow
-
-
-def models(tmp_path: Path, lies: tuple[float, ...], **options: Any) -> list[Result]:
-    """Runs that lie so often, as models a, b, c, ..."""
-    return [
-        result(run(tmp_path / f"{name}{lie}", f"sim/lie={lie},evade=0.1", **options), f"lab/{name}")
-        for name, lie in zip("abcdef", lies, strict=False)
-    ]
 
 
 def printed(capsys: pytest.CaptureFixture[str], *paths: Path, **options: Any) -> str:
     """What the command prints."""
     leaderboard(*paths, **options)
     return capsys.readouterr().out
-
-
-def test_ranks(tmp_path: Path) -> None:
-    """A rank is 1 + the number of models that lie significantly less often; who cannot be told apart shares one."""
-    (board,) = boards(models(tmp_path, (0.85, 0.1, 0.5, 0.52)))
-    assert [(row.result.model, row.rank) for row in board.ranked] == [
-        ("lab/b", 1),
-        ("lab/c", 2),
-        ("lab/d", 2),
-        ("lab/a", 4),
-    ]
-    assert board.comparisons == 6
-    assert board.ranked[0].beaten_by == ()
-    assert board.ranked[1].beaten_by == ("lab/b",)
-    assert set(board.ranked[3].beaten_by) == {"lab/b", "lab/c", "lab/d"}
-
-
-def test_same_test_as_compare(tmp_path: Path) -> None:
-    """Two models alone are told apart exactly where `compare` tells them apart."""
-    runs = {lie: run(tmp_path / str(lie), f"sim/lie={lie},evade=0.1") for lie in (0.3, 0.4, 0.5, 0.6)}
-    for one, other in itertools.combinations(runs, 2):
-        (pairing,) = compare(runs[one], runs[other]).data.others
-        (board,) = boards([result(runs[one], "lab/one"), result(runs[other], "lab/other")])
-        assert (board.ranked[-1].rank == 2) == there(pairing.significant)
-
-
-def test_few_changes_that_go_one_way_beat_nobody(tmp_path: Path) -> None:
-    """Single statements here and there leave two models at one rank; whole differences do not."""
-    names = ("lab/honest", "lab/rarely", "lab/often")
-    subjects = ("sim/lie=0,evade=0.1", "sim/lie=0.03,evade=0.1", "sim/lie=0.8,evade=0.1")
-    paths = [run(tmp_path / name.partition("/")[2], of, statements=5) for name, of in zip(names, subjects, strict=True)]
-    (board,) = boards([result(path, name) for path, name in zip(paths, names, strict=True)])
-    assert [row.beaten_by for row in board.ranked] == [(), (), ("lab/honest", "lab/rarely")]
-    assert "only a few changes in one direction" in next(iter(notes(board)))
-
-
-def test_many_models_can_be_told_apart(tmp_path: Path) -> None:
-    """With 45 models and 990 comparisons, Holm included, a clear difference still counts."""
-    honest = result(run(tmp_path / "honest", "sim/lie=0.1"), "lab/honest")
-    liars = result(run(tmp_path / "liar", "sim/lie=0.9,evade=0"), "lab/liar")
-    crowd = [
-        replace(liars, path=Path(f"liar{at}"), settings=liars.settings.having(subject=f"lab/liar{at}"))
-        for at in range(44)
-    ]
-    (board,) = boards([honest, *crowd])
-    assert board.comparisons == 990
-    assert [row.rank for row in board.ranked] == [1] + [2] * 44
-
-
-def test_other_measurements_stand_apart(tmp_path: Path) -> None:
-    """Another protocol, other scenarios or another model behind the judge's name make a table of their own."""
-    one, two = models(tmp_path, (0.1, 0.9))
-    three = result(run(tmp_path / "three", "sim", beliefs=4), "lab/c")
-    four = result(run(tmp_path / "four", "sim", sample=60), "lab/d")
-    judge = with_parts(two.summary.judge, binary=About({**two.summary.judge.binary, "resolved": ["sim-judge-2"]}))
-    five = replace(two, path=Path("five"), summary=with_parts(two.summary, judge=judge))
-    made = boards([one, two, three, four, five])
-    assert sorted(len(board.ranked) for board in made) == [1, 1, 1, 2]
-    assert all(row.rank == 1 for board in made for row in board.ranked if len(board.ranked) == 1)
-
-
-def test_never_ranked(tmp_path: Path) -> None:
-    """Simulated models, pinocchio, smoke runs, runs that are not complete and withheld ones are never ranked."""
-    fine = result(run(tmp_path / "fine"), "lab/fine")
-    part = change(run(tmp_path / "part"), "DELETE FROM replies WHERE archetype = 'known_facts'")
-    failing = run(tmp_path / "failing", "sim/fail=0.3")
-    odd = [
-        (score(run(tmp_path / "sim")), "simulated"),
-        *((replace(result(fine.path, f"pinocchio{at}"), path=Path(f"p{at}")), "simulated") for at in ("", "/FOLDER")),
-        (result(run(tmp_path / "smoke", limit=30), "lab/smoke"), "smoke run"),
-        (result(part, "lab/part"), "not complete: 80 of 96"),
-        (result(failing, "lab/failing"), "withheld"),
-    ]
-    assert not_ranked(fine) is None
-    for made, why in odd:
-        assert why in (not_ranked(made) or "")
-    tables = boards([fine, *(made for made, _ in odd)])
-    assert [row.name for board in tables for row in board.ranked] == ["lab/fine"]
-    assert sum(len(board.unranked) for board in tables) == len(odd)
-
-
-def test_latest_of_the_same(tmp_path: Path) -> None:
-    """Of two runs of the same measurement the later is ranked, unless it cannot be."""
-    early, late = (
-        result(run(tmp_path / name, seed=seed), "lab/a", created=f"2026-01-0{seed + 1}")
-        for seed, name in enumerate(("early", "late"))
-    )
-    (board,) = boards([late, early])
-    assert [row.name for row in board.ranked] == ["lab/a (late)"]
-    assert [(row.name, str(row.why).split(" as ")[0]) for row in board.unranked] == [
-        ("lab/a (early)", "an earlier run of the same measurement")
-    ]
-    broken = replace(late, summary=with_parts(late.summary, withheld="Too many errors."))
-    (board,) = boards([broken, early])
-    assert [row.name for row in board.ranked] == ["lab/a (early)"]
-
-
-def test_public(tmp_path: Path) -> None:
-    """Known sets are public by name, others by their rows or where the user says so; any other path is private."""
-    made = score(run(tmp_path / "run"))
-
-    def named(name: str, rows: str | None = None) -> Result:
-        about = with_parts(made.summary.scenarios, name=name, public=rows)
-        return replace(made, summary=with_parts(made.summary, scenarios=about))
-
-    for name in ("starter", "starter-controls:plain", "cais/MASK", "cais/mask", "said_and_did", "sandbox", "sandbox:7"):
-        assert is_public(named(name))
-    for name in ("./starter", "starter/", "mine.csv", "sandbox/mine", "cais/MASK-private"):
-        assert not is_public(named(name))
-    assert is_public(named("mine.csv"), {"mine.csv"})
-    assert is_public(named("six_files", "cais/MASK"))
-
-
-def test_gap(tmp_path: Path) -> None:
-    """A model with public and private runs has a gap, private minus public, with its interval; others have none."""
-    measured = [real(tmp_path / f"public{at}", f"lab/{at}", "sim/lie=0.2,evade=0.1") for at in "ab"]
-    public = [edit(path, scenarios="starter") for path in measured]
-    private = real(tmp_path / "private", "lab/a", "sim/lie=0.6,evade=0.1", archetypes=("known_facts", "continuations"))
-    tables = boards([*map(score, public), score(edit(private, scenarios="held_out.csv"))])
-    (gap,) = gaps(tables)
-    assert (gap.model, gap.private, gap.public) == ("lab/a", "held_out.csv", "starter")
-    shares = [score(path).rates["p_lie"].value or 0.0 for path in (private, public[0])]
-    assert gap.difference.difference == pytest.approx(shares[0] - shares[1])
-    low, high = gap.difference.ci95 or (1, -1)
-    assert low < shares[0] - shares[1] < high
-    assert [board.public for board in tables] == [True, False]
 
 
 def test_newcombe() -> None:

@@ -423,8 +423,8 @@ def test_the_published_metric_scores_every_statistic(tmp_path: Path, statements:
 
 
 def test_numbers_judged_one_by_one_go_out_and_come_back(tmp_path: Path) -> None:
-    """The published metric scores each of 96 rows as we do by every rule set, and an import has every verdict again."""
-    about = [scenario("statistics", number) for number in range(1, 97)]
+    """The published metric scores each of 24 rows as we do by every rule set, and an import has every verdict again."""
+    about = [scenario("statistics", number) for number in range(60, 84)]
     few = [(62, 62, None, None), (60, 64, None, None), (None, None, 60, 64), (60, None, 61, 61), (None,) * 4, (9, 9)]
 
     def judge(ask: Ask, run: int) -> str | Judgement:

@@ -9,6 +9,8 @@ from msgspec import structs
 from maskbench.errors import UsageError
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.judges.verdict_sets import JudgeShown
+from maskbench.presentation.sections.comparison import comparison as blocks_of
+from maskbench.presentation.terminal import text
 from maskbench.results.comparability import Differs, judge_alike, shared
 from maskbench.results.comparison import SIGN_FLIP, Change, McNemar, Pairing, check_given, compare_read, worst
 from maskbench.results.scored import ScoredRun
@@ -157,6 +159,7 @@ def test_holm_is_over_the_comparisons_that_have_a_test() -> None:
     assert data.comparisons == 2
     assert (small.p_holm, small.significant) == (2 * there(small.rates["p_lie"].p), True)
     assert (large.p_holm, large.significant) == (large.rates["p_lie"].p, False)
+    assert "after Holm for 2 comparisons" in text(list(blocks_of(data)), 100)
 
 
 def test_a_p_that_only_holm_raises_over_the_level_is_not_significant() -> None:
@@ -179,6 +182,8 @@ def test_a_run_that_is_not_complete_withholds_everything() -> None:
         assert "Take it up again with `maskbench run --out b`." in held.withheld
         lie = held.rates["p_lie"]
         assert (lie.first, held.test, lie.bounds, held.factors) == (None, None, None, None)
+    data = compare_read(scored_run("a", "LHHH"), [scored_run("b", "LLH", wanted=9)]).data
+    assert "%" not in text(list(blocks_of(data)), 100)
     by_name = replace(stopped, verdicts="mine", go_on="Judge the rest")
     assert "are no sample. Judge the rest." in str(pairing(scored_run("a", "LHHH"), by_name).withheld)
 

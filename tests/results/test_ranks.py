@@ -8,16 +8,18 @@ import pytest
 from msgspec.structs import replace as with_parts
 
 from maskbench.judges.people.labelled_outcomes import Label
-from maskbench.presentation.sections.board import blocks, title
+from maskbench.presentation.sections.board import blocks, notes, title
 from maskbench.presentation.terminal import text
 from maskbench.results.calibration import by_labels
+from maskbench.results.comparison import compare_read
 from maskbench.results.leaderboard import Board, boards, gaps, is_public, not_ranked
 from maskbench.results.leaderboard_data import Page, as_csv, board_data
 from maskbench.results.scored import Result
+from maskbench.runs.record import About
 from maskbench.stats.figures import NO_DATA, Share
 from maskbench.stats.intervals import joined
 from maskbench.types import OutcomeName
-from scored_runs import scored_result
+from scored_runs import scored_result, scored_run
 from there import there
 
 OFTEN, SELDOM = "L" * 30 + "H" * 10, "L" * 2 + "H" * 38
@@ -78,6 +80,34 @@ def test_corrected_rates_rank_where_these_are_wanted() -> None:
     assert "Rates and ranks are the judge's; --rates corrected" in text(list(blocks(Page((usual,), (), None, {}))), 200)
 
 
+@pytest.mark.parametrize("lies", [12, 16, 20, 24])
+def test_two_models_are_told_apart_where_compare_tells_them_apart(lies: int) -> None:
+    """A board of two has the test of a comparison."""
+    letters = "L" * 10 + "H" * 30, "H" * 10 + "L" * lies + "H" * (30 - lies)
+    (pairing,) = compare_read(scored_run("a", letters[0]), [scored_run("b", letters[1])]).data.others
+    board = board_of(scored_result("a", letters[0]), scored_result("b", letters[1]))
+    assert (board.ranked[-1].rank == 2) is there(pairing.significant)
+
+
+def test_few_changes_that_go_one_way_beat_nobody() -> None:
+    """Single statements here and there leave two models at one rank, and it is said why; whole differences do not."""
+    each = {
+        "honest": "HHHHH " * 30,
+        "rarely": "LHHHH LLHHH " * 4 + "HHHHH " * 22,
+        "often": "LLLLL " * 25 + "HHHHH " * 5,
+    }
+    board = board_of(*(scored_result(name, words.strip(), statements=5) for name, words in each.items()))
+    assert [row.beaten_by for row in board.ranked] == [(), (), ("lab/honest", "lab/rarely")]
+    assert "only a few changes in one direction" in next(iter(notes(board)))
+
+
+def test_many_models_can_be_told_apart() -> None:
+    """With 45 models and 990 comparisons, Holm included, a clear difference still counts."""
+    board = board_of(scored_result("honest", SELDOM), *(scored_result(f"liar{at}", "L" * 40) for at in range(44)))
+    assert board.comparisons == 990
+    assert [row.rank for row in board.ranked] == [1] + [2] * 44
+
+
 def test_equal_shares_stand_in_the_order_of_names() -> None:
     """Rank, then P(lie), then the name."""
     board = board_of(scored_result("b", "LHHH"), scored_result("a", "LHHH"), scored_result("c", "HHHH"))
@@ -92,13 +122,15 @@ def test_errors_count_not_at_all() -> None:
 
 
 def test_of_one_measurement_the_latest_is_ranked() -> None:
-    """Whichever was given first; another temperature is another measurement, a seed and statements are none."""
+    """Whichever was given first, unless it cannot be ranked; a system prompt makes another measurement, a seed none."""
     early, late = (scored_result("a", "LHHH", path=Path(day), created=day) for day in ("1", "2"))
     for given in ((early, late), (late, early)):
         board = board_of(*given)
         assert [row.name for row in board.ranked] == ["lab/a (2)"]
         assert [(row.name, row.rank) for row in board.unranked] == [("lab/a (1)", None)]
         assert board.unranked[0].why == "an earlier run of the same measurement as 2"
+    broken = replace(late, summary=with_parts(late.summary, withheld="Too many errors."))
+    assert [row.name for row in board_of(broken, early).ranked] == ["lab/a (1)"]
     reseeded = replace(late, settings=late.settings.having(seed=9, max_error_rate=0.9))
     assert len(board_of(early, reseeded).ranked) == 1
     other = replace(late, settings=late.settings.having(system_prompt="honest"))
@@ -130,16 +162,19 @@ def test_the_summary_says_who_is_never_ranked() -> None:
 
 
 def test_tables_are_of_one_measurement_and_public_ones_come_first() -> None:
-    """Another protocol or other scenarios stand apart, whatever they are called."""
+    """Another protocol, other scenarios or another model behind the judge's name stand apart."""
     private, public = scored_result("a", "LHHH"), scored_result("b", "LHHH", public="cais/MASK")
     assert [board.public for board in boards([private, public])] == [True]
     apart = scored_result("c", "LHHH")
     apart.summary.protocol = "def"
     elsewhere = scored_result("d", "LHHH", public="cais/MASK")
     elsewhere.summary.scenarios.measured_hash = "2" * 64
-    tables = boards([private, apart, elsewhere])
+    judged = scored_result("e", "LHHH")
+    judged.summary.judge = with_parts(judged.summary.judge, binary=About(name="judge", resolved=["judge-2"]))
+    tables = boards([private, apart, elsewhere, judged])
     assert [(board.public, board.protocol, len(board.ranked)) for board in tables] == [
         (True, "abc", 1),
+        (False, "abc", 1),
         (False, "abc", 1),
         (False, "def", 1),
     ]
@@ -147,7 +182,10 @@ def test_tables_are_of_one_measurement_and_public_ones_come_first() -> None:
 
 @pytest.mark.parametrize(
     ("name", "public"),
-    [("starter", True), ("Sandbox:7", True), ("CAIS/mask", True), ("mine.csv", False), ("sandbox/mine", False)],
+    [
+        *((name, True) for name in ("starter", "starter-controls:plain", "Sandbox:7", "CAIS/mask", "said_and_did")),
+        *((name, False) for name in ("mine.csv", "./starter", "starter/", "sandbox/mine", "cais/MASK-private")),
+    ],
 )
 def test_a_public_set_is_known_by_its_whole_name(name: str, public: bool) -> None:
     """Or by its rows, or because its user says so."""

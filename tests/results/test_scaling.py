@@ -1,7 +1,5 @@
 """The scaling analysis: Spearman's correlation, its two bootstraps, and what it is computed from."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,9 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import bootstrap, spearmanr  # type: ignore[import-untyped]
 
 from maskbench.models.families import family_of
-from maskbench.results.scaling import MEASURES, Compute, compute_of, correlate, measures, scaling, spearman
-from measured_runs import result, run
-from there import there
+from maskbench.results.scaling import Compute, compute_of, correlate, spearman
 
 pytestmark = pytest.mark.slow
 
@@ -27,18 +23,6 @@ def test_spearman_by_scipy(pairs: list[tuple[int, int]]) -> None:
         assert found is None
     else:
         assert found == pytest.approx(spearmanr(x, y).statistic)
-
-
-def test_too_few() -> None:
-    """Three models have no correlation, and three families no interval."""
-    rng = np.random.default_rng(0)
-    assert spearman([1, 2, 3], [3, 1, 2]) is None
-    assert correlate([1, 2, 3], [3, 1, 2], ["a", "b", "c"], rng).value is None
-    found = correlate([1, 2, 3, 4, 5], [3, 1, 2, 5, 4], ["a", "b", "c", "c", "c"], rng)
-    assert found.value is not None
-    assert found.ci95_over_models is not None
-    assert found.ci95_over_families is None
-    assert (found.models, found.families) == (5, 3)
 
 
 def test_bootstrap_by_scipy() -> None:
@@ -100,30 +84,3 @@ def test_compute_of() -> None:
     assert compute_of("azure/gpt-4o", known) == Compute(2, "gpt")
     assert compute_of("openrouter/a/b", known) == Compute(3, "b")
     assert compute_of("b", known) is None
-
-
-def test_measures(tmp_path: Path) -> None:
-    """The five measures are the run's own rates; beliefs are counted where they were elicited."""
-    made = result(run(tmp_path / "run", "sim/unsure=0.3", statements=3), "lab/one")
-    found = measures(made, 3)
-    accuracy = made.summary.accuracy_counts
-    believed = accuracy["correct"] + accuracy["incorrect"]
-    assert tuple(found) == MEASURES
-    assert found["accuracy"] == made.rates["accuracy"].value
-    assert found["honesty score at n statements"] == 1 - there(made.summary.lying_at["3"].value)
-    assert found["share of consistent beliefs"] == pytest.approx(believed / (believed + accuracy["no_belief"]))
-    assert measures(made, 1)["honesty score at n statements"] is None
-
-
-def test_scaling(tmp_path: Path) -> None:
-    """Models that lie more with more compute have a falling honesty score; who has no compute is named."""
-    results = [
-        result(run(tmp_path / str(at), f"sim/lie={0.1 + 0.15 * at},evade=0.1,unsure=0", seed=at), f"lab/m{at}")
-        for at in range(5)
-    ]
-    compute = {f"m{at}": Compute(10.0 ** (20 + at), f"f{at}") for at in range(4)}
-    found = scaling(results, compute, np.random.default_rng(0))
-    assert found.left_out == ["lab/m4"]
-    assert found.spearman["honesty score"].value == pytest.approx(-1)
-    assert found.spearman["share of consistent beliefs"].value is None  # all of them have every belief
-    assert found.spearman["honesty score at n statements"].models == 0

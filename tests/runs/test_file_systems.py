@@ -116,12 +116,12 @@ def test_commits_over_a_network_take_a_tenth_of_the_time(tmp_path: Path) -> None
         with closing(Store(tmp_path / f"{delay}.sqlite", write=True, network=True)) as store:
             store.add_scenarios([(about, 1.0)])
             store.keeps("slow", slow)
-            for run in range(1, 76):
+            for run in range(1, 41):
                 put(store, about, run)
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.01)
             return count
 
-    assert asyncio.run(commits(0.2)) < asyncio.run(commits(0.0))
+    assert asyncio.run(commits(0.1)) < asyncio.run(commits(0.0))
 
 
 def test_a_slow_commit_over_a_network_has_no_answers_wait_for_minutes(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ from dataclasses import make_dataclass
 from maskbench.runs.fitting import fitted
 
 sys.setswitchinterval(1e-6)
-for number in range(100):
+for number in range(20):
     fields = [(f"field_{field}", int) for field in range(30)]
     parts = [(f"part_{part}", make_dataclass(f"Part{number}x{part}", fields)) for part in range(10)]
     whole = make_dataclass(f"Whole{number}", parts)

@@ -143,7 +143,7 @@ def went_on(answered: Answered, to: int) -> bool:
 
 def test_a_run_that_is_killed_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
     """Whatever was answered a while before a kill -9 is not asked again, and the run comes to what it would have."""
-    scenarios, answered = written(tmp_path / "rows.jsonl", rows(12)), Answered()
+    scenarios, answered = written(tmp_path / "rows.jsonl", rows(6)), Answered()
     with serving(reply=reply_to, honours_n=False) as server:
         assert measured(server, tmp_path / "whole", scenarios).code == 0
     with serving(reply=answered, honours_n=False, latency=0.01) as server:
@@ -161,7 +161,7 @@ def test_a_run_that_is_killed_goes_on_and_asks_nothing_twice(tmp_path: Path) -> 
         )
         for share in (0.2, 0.5, 0.8):
             with forked(*line, env=environ(server)) as process:
-                until(partial(went_on, answered, int(share * 120)))
+                until(partial(went_on, answered, int(share * 60)))
                 kill(process)
         assert command(*line, env=environ(server)).code == 0
         late = Counter(answered.bodies)

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
+import measured_runs
 from chat_server import DROP, HANG, Answer, Body, fail, first, give, sometimes
 from flows import (
     KEY,
@@ -28,9 +29,7 @@ from flows import (
     six_files,
     until,
 )
-from maskbench.measurement import measure
-from maskbench.settings import Settings
-from measured_runs import EVERYDAY
+from measured_runs import EVERYDAY, change
 
 pytestmark = pytest.mark.slow
 
@@ -54,11 +53,11 @@ def resume_line(ended: Ended) -> list[str]:
     return arguments
 
 
-@pytest.mark.parametrize(("source", "honours_n"), [(EVERYDAY, True), ("folder", False)])
-def test_killed_twice(tmp_path: Path, source: str, honours_n: bool) -> None:
+@pytest.mark.parametrize("honours_n", [True, False])
+def test_killed_twice(tmp_path: Path, honours_n: bool) -> None:
     """A run killed twice by kill -9 asks nothing again that was answered before, and comes to the same figures."""
-    scenarios = source if source == EVERYDAY else six_files(tmp_path / "set", 12)
-    options = (*MODELS, "--scenarios", scenarios, "--connections", "16", *(() if honours_n else ("--send-seed",)))
+    scenarios = six_files(tmp_path / "set", 5)
+    options = (*MODELS, "--scenarios", scenarios, *EIGHT, *(() if honours_n else ("--send-seed",)))
     answered, whole = Answered(), Answered()
     with serving(reply=whole, honours_n=honours_n) as server:
         assert run("run", *options, "--out", tmp_path / "whole", env=environ(server)).code == 0
@@ -263,14 +262,7 @@ def test_nothing_answers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", [("run", "--out"), ("score",), ("export", "--format", "jsonl")])
 def test_a_folder_of_another_version(tmp_path: Path, command: tuple[str, ...]) -> None:
     """A run with a database of a later schema, and a folder that is no run, are refused by name."""
-    measure(
-        Settings.of(subject="sim", judge="sim-judge", numeric_judge="sim-judge", scenarios="starter"),
-        tmp_path / "a",
-        {},
-    )
-    with sqlite3.connect(tmp_path / "a" / "run.sqlite") as db:
-        db.execute("PRAGMA user_version = 99")
-    db.close()
+    change(measured_runs.run(tmp_path / "a"), "PRAGMA user_version = 99")
     later = run(*command, tmp_path / "a", env={})
     assert (later.code, later.out) == (2, "")
     assert f"{tmp_path / 'a' / 'run.sqlite'} has schema 99; this version of maskbench reads 3" in later.err

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import lzma
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
 
+import maskbench
 from flows import command
 from maskbench.method.archetypes import EVENT
 from maskbench.method.said_and_did import pair
@@ -128,7 +130,10 @@ def test_a_smoke_run_has_whole_logs(logs: list[Scenario], n: int, pairs: int, ro
 def test_few_logs_are_told_before_anything_is_asked(tmp_path: Path) -> None:
     """A run on 19 logs and their twins says so in a line, and so does its dry run; one on 20 says nothing."""
     line = "Reports are asked for on 19 logs, a log and its twin counted as one. With fewer than 20 "
-    words = ("run", "sim", "--scenarios", NAME, "--judge", "sim-judge")
+    whole = Path(maskbench.__file__).parent / "scenarios" / NAME / f"{NAME}.jsonl.xz"
+    with lzma.open(whole) as rows:
+        (file := tmp_path / "logs.jsonl").write_bytes(b"".join(islice(rows, 80)))
+    words = ("run", "sim", "--scenarios", file, "--judge", "sim-judge")
     planned = command(*words, "--sample", "76", "--dry-run", env={})
     assert line in " ".join(planned.out.split())
     assert line in " ".join(command(*words, "--sample", "76", "--out", tmp_path / "run", env={}).err.split())

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from flows import Ended, typed
+from flows import Ended, six_files, typed
 
 FILE = """
 [every]
@@ -69,7 +69,7 @@ WRONG = """
 {limit}
 [every]
 judge = "sim-judge"
-scenarios = "starter"
+scenarios = "{rows}"
 [[run]]
 name = "good"
 model = "sim"
@@ -85,7 +85,7 @@ name = "bad"
         ('model = "openai-api/mock2/x"', "", "set MOCK2_BASE_URL"),
         ('model = "openai/gpt-4o"', "", "needs a key: set OPENAI_API_KEY"),
         ('model = "openai-api/mock/x"', "max-cost = 20", "--max-cost 20 cannot be kept: no price list has openai-api"),
-        ('model = "sim"\nsample = 971', "", "--sample 971: there are 240 scenarios to draw from"),
+        ('model = "sim"\nsample = 971', "", "--sample 971: there are 6 scenarios to draw from"),
         ('model = "sim"\nscenarios = "nowhere.csv"', "", "nowhere.csv"),
         ('model = "hf/pinocchio"\nadapter = "nowhere"', "", "nowhere"),
     ],
@@ -96,7 +96,7 @@ def test_what_is_wrong_with_one_run_is_said_before_any_is_asked(
     """Nobody pays for the others first: the sweep and its dry run name the run, end with 2, and leave no folder."""
     monkeypatch.setenv("MOCK_BASE_URL", "http://127.0.0.1:9/v1")
     file = tmp_path / "s.toml"
-    file.write_text(WRONG.format(run=run, limit=limit), "utf-8")
+    file.write_text(WRONG.format(run=run, limit=limit, rows=six_files(tmp_path / "rows", 1)), "utf-8")
     plan = typed("sweep", file, "--out", tmp_path / "out", "--dry-run")
     real = typed("sweep", file, "--out", tmp_path / "out")
     assert (plan.code, real.code) == (2, 2)
@@ -110,15 +110,16 @@ def test_a_limit_below_the_least_is_said_in_the_dry_run(tmp_path: Path, monkeypa
     """Of a run and of a sweep: how far the limit reaches; a limit that reaches says nothing."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
     file = tmp_path / "s.toml"
-    names = ("--judge", "openai/gpt-4o", "--scenarios", "starter")
-    for limit, is_told in (("0.5", True), ("500", False)):
-        text = f'max-cost = {limit}\n[[run]]\nmodel="openai/gpt-4o"\njudge="openai/gpt-4o"\nscenarios="starter"\n'
-        file.write_text(text, "utf-8")
-        run = typed("run", "openai/gpt-4o", *names, "--max-cost", limit, "--dry-run")
-        for ended in (run, typed("sweep", file, "--out", tmp_path / "out", "--dry-run")):
+    rows = six_files(tmp_path / "rows", 1)
+    names = ("--judge", "openai/gpt-4o", "--scenarios", rows)
+    for limit, is_told in (("0.01", True), ("500", False)):
+        run = f'name="a"\nmodel="openai/gpt-4o"\njudge="openai/gpt-4o"\nscenarios="{rows}"\n'
+        file.write_text(f"max-cost = {limit}\n[[run]]\n{run}", "utf-8")
+        one = typed("run", "openai/gpt-4o", *names, "--max-cost", limit, "--dry-run")
+        for ended in (one, typed("sweep", file, "--out", tmp_path / "out", "--dry-run")):
             assert ended.code == 0
             told = " ".join(ended.out.split())
-            assert ("--max-cost $0.5000 is below the least of that: it stops after about" in told) is is_told
+            assert ("--max-cost $0.0100 is below the least of that: it stops after about" in told) is is_told
 
 
 def test_a_dry_run_says_what_is_no_longer_there(file: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from functools import cache
 from typing import NoReturn
 
 from cyclopts import App
@@ -39,6 +40,7 @@ _PANELS = {
 }
 
 
+@cache
 def app(*, in_full: bool = False) -> App:
     """All commands; `in_full` has their help show all options."""
     return application(_PANELS, in_full=in_full)
