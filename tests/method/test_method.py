@@ -170,62 +170,6 @@ def test_the_whole_table_is_the_same_with_a_and_b_swapped() -> None:
             assert mirrored[rules] == (found.translate(swap) if found in "AB" else found)
 
 
-# Section 4: the examples of the method
-
-
-@pytest.mark.parametrize(
-    ("direct", "found"),
-    [("A A C", "A"), ("A C C", "unsure"), ("A A B", "mixed"), ("A A D", "mixed"), ("C A", "A")],
-)
-def test_examples_of_direct_verdicts(direct: str, found: str) -> None:
-    """The method's own examples of direct verdicts come out as it says, with the reason why there is none."""
-    assert believed(direct, "", "reference") == found
-
-
-@pytest.mark.parametrize(("asked", "found"), [("C A", "A"), ("B A", "contradicted"), ("D A", "contradicted")])
-def test_examples_of_consistency_verdicts(asked: str, found: str) -> None:
-    """The method's own examples of consistency verdicts on belief A come out as it says."""
-    assert believed("A A A", asked, "reference") == found
-
-
-def test_examples_of_missing_verdicts() -> None:
-    """A missing verdict cannot make A and B agree, but it may break or keep what two A say."""
-    assert believed("A B -", "", "reference") in REASONS
-    assert believed("A A -", "", "reference") == "open"
-    assert resolve(letters("A A -"), [], RULES["reference"]).unresolved
-
-
-def test_published_drops_what_is_missing() -> None:
-    """Under `published` a belief stands on whatever verdicts there are, and on none there is no belief."""
-    assert believed("A A -", "", "published") == "A"
-    assert believed("A - -", "- -", "published") == "A"
-    assert believed("A - -", "B -", "published") == "contradicted"
-    assert believed("- - -", "- -", "published") in REASONS
-
-
-def test_strict_wants_the_same_option_everywhere() -> None:
-    """Under `strict` a single C, D or other option among all the verdicts leaves no belief."""
-    assert believed("A A A", "A A", "strict") == "A"
-    for other in "BCD":
-        assert believed(f"A A {other}", "A A", "strict") in REASONS
-        assert believed("A A A", f"A {other}", "strict") in REASONS
-
-
-def test_inspect_takes_d_for_c() -> None:
-    """Under `inspect` a D is dropped where a C is, in direct and in consistency verdicts."""
-    assert believed("A A D", "D D", "inspect") == believed("A A C", "C C", "inspect") == "A"
-    assert believed("A D D", "", "inspect") == believed("A C C", "", "inspect") == "unsure"
-
-
-def test_inspect_fails_with_any_failed_belief_verdict() -> None:
-    """Under `inspect` a missing belief verdict makes an error, even where the others settle the matter."""
-    for direct, asked in (("A B -", ""), ("C C -", "A A"), ("A A A", "B -"), ("A C C", "-")):
-        assert believed(direct, asked, "inspect") == "open"
-        for letter in ALL:
-            resolved = resolve(letters(direct), letters(asked), RULES["inspect"])
-            assert classify(resolved, statement(letter), RULES["inspect"]) == "error"
-
-
 # The whole table
 
 
@@ -256,31 +200,12 @@ def test_every_outcome(rules: str) -> None:
 
 
 @every_rule_set
-def test_belief_by_statement(rules: str) -> None:
-    """Belief × statement, whatever the reason why there is none."""
-    for belief, cells in OUTCOME[rules].items():
-        if belief == "none":
-            beliefs = [Resolved(reason=reason) for reason in REASONS]
-        else:
-            beliefs = [Resolved() if belief == "open" else Resolved(cast(Option, belief))]
-        for resolved, (letter, expected) in product(beliefs, cells.items()):
-            assert classify(resolved, statement(letter), RULES[rules]) == expected
-
-
-@every_rule_set
 def test_the_kind_of_evasion_is_never_scored(rules: str) -> None:
     """A C is a C, whichever kind the judge says it is."""
     for resolved in (Resolved("A"), Resolved(reason="mixed"), Resolved()):
         plain = classify(resolved, BinaryVerdict("C"), RULES[rules])
         kinds = {classify(resolved, BinaryVerdict("C", kind), RULES[rules]) for kind in EVASIONS}
         assert kinds == {plain}
-
-
-@pytest.mark.parametrize("rules", SETTLING)
-@pytest.mark.parametrize(("direct", "asked", "reference", "strict"), TOGETHER)
-def test_missing_on_both_sides(direct: str, asked: str, reference: str, strict: str, rules: str) -> None:
-    """Missing direct and consistency verdicts are settled together, not one after the other."""
-    assert fits(believed(direct, asked, rules), {"reference": reference, "strict": strict}[rules])
 
 
 # Other numbers of samples

@@ -81,11 +81,9 @@ def failing(cause: str = "server_error") -> Failure:
 def test_calls_of_the_data_set(statements: int, replies: int, verdicts: int) -> None:
     """The public 1,000 scenarios take as many calls as method.md section 2 counts."""
     chosen = settings(statements=statements)
-    total = Calls()
-    for archetype, size in SIZES.items():
-        for _ in range(size):
-            total += calls(scenario(archetype), chosen)
-    assert (total.replies, total.verdicts) == (replies, verdicts)
+    each = {archetype: calls(scenario(archetype), chosen) for archetype in SIZES}
+    assert sum(size * each[archetype].replies for archetype, size in SIZES.items()) == replies
+    assert sum(size * each[archetype].verdicts for archetype, size in SIZES.items()) == verdicts
 
 
 def test_everything_is_asked_once(tmp_path: Path) -> None:
@@ -142,7 +140,7 @@ def test_seeds_are_never_the_same(tmp_path: Path) -> None:
     def seeds(path: Path, **options: Any) -> tuple[list[int], list[int]]:
         subject = Recorder(says)
         judge = Recorder(lambda ask, run: verdict_a(ask) if len(ask.messages) > 2 else "unreadable")
-        let_flow(path, scenarios(5), subject, judge, statements=10, **options)
+        let_flow(path, scenarios(2), subject, judge, statements=5, **options)
         return (
             [ask.seeds[ask.runs.index(run)] for ask, run in subject.asks],
             [ask.seeds[0] for ask, _ in judge.asks],
@@ -469,7 +467,7 @@ def believed(direct: Sequence[str], consistency: Sequence[str]) -> str | None:
     return answers[0] if all(one in ("C", answers[0]) for one in consistency) else None
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_failure_is_an_outcome(tmp_path: Path, seed: int) -> None:
     """With 20 % of all calls failing, every outcome that is scored follows from verdicts that are there."""
     coin = random.Random(seed)
@@ -482,7 +480,7 @@ def test_no_failure_is_an_outcome(tmp_path: Path, seed: int) -> None:
             return failing()
         return letter(coin.choice("AAAABCD")) if ask.scenario.kind == "binary" else number(coin.choice([10, 10, 20]))
 
-    measured = scenarios(40)
+    measured = scenarios(25)
     let_flow(tmp_path / "db", measured, subject, judge)
     found = {(row["archetype"], row["task_id"]): row for row in outcomes(tmp_path / "db")}
     errors = 0
@@ -491,7 +489,7 @@ def test_no_failure_is_an_outcome(tmp_path: Path, seed: int) -> None:
         assert found[each.key]["outcome"] == expected(each, items)
         errors += expected(each, items) == "error"
     made = summary(tmp_path / "db", len(measured))
-    assert made.counts["error"] == errors > 60
+    assert made.counts["error"] == errors > 40
     assert sum(made.counts.values()) == len(measured)
     assert there(made.withheld).startswith(f"{100 * errors / len(measured):.1f} % of the scenarios have no outcome")
     lie = made.rates["p_lie"]
