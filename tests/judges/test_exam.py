@@ -647,7 +647,6 @@ def test_wrong_usage_leaves_no_folder(tmp_path: Path) -> None:
     """A name that cannot be a judge's, and too many repetitions, are refused before anything is written."""
     for settings, repeat in (
         (exam_settings("pinocchio"), 1),
-        (exam_settings("hf/x"), 1),
         (exam_settings("sim-judge"), 99),
     ):
         with pytest.raises(UsageError):

@@ -56,14 +56,14 @@ def resume_line(ended: Ended) -> list[str]:
 @pytest.mark.parametrize("honours_n", [True, False])
 def test_killed_twice(tmp_path: Path, honours_n: bool) -> None:
     """A run killed twice by kill -9 asks nothing again that was answered before, and comes to the same figures."""
-    scenarios = six_files(tmp_path / "set", 5)
+    scenarios = six_files(tmp_path / "set", 8)
     options = (*MODELS, "--scenarios", scenarios, *EIGHT, *(() if honours_n else ("--send-seed",)))
     answered, whole = Answered(), Answered()
     with serving(reply=whole, honours_n=honours_n) as server:
         assert run("run", *options, "--out", tmp_path / "whole", env=environ(server)).code == 0
     kills = []
     with serving(reply=answered, latency=0.03, honours_n=honours_n) as server:
-        for share in (0.3, 0.6):
+        for share in (0.4, 0.7):
             enough = share * len(whole.times)
             with maskbench("run", *options, "--out", tmp_path / "killed", env=environ(server)) as process:
                 until(lambda enough=enough: len(answered.times) > enough)  # type: ignore[misc]

@@ -87,7 +87,6 @@ name = "bad"
         ('model = "openai-api/mock/x"', "max-cost = 20", "--max-cost 20 cannot be kept: no price list has openai-api"),
         ('model = "sim"\nsample = 971', "", "--sample 971: there are 6 scenarios to draw from"),
         ('model = "sim"\nscenarios = "nowhere.csv"', "", "nowhere.csv"),
-        ('model = "hf/pinocchio"\nadapter = "nowhere"', "", "nowhere"),
     ],
 )
 def test_what_is_wrong_with_one_run_is_said_before_any_is_asked(
