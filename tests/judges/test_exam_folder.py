@@ -16,6 +16,8 @@ from maskbench.judges.exam.papers import paper_for
 from maskbench.judges.exam.sitting import exam_settings, examine
 from maskbench.runs.folder import DATABASE, LOG, RECORD, ExamFolder
 
+pytestmark = pytest.mark.slow
+
 JUDGE = "sim-judge/accuracy=0.8,unreadable=0.01"
 
 

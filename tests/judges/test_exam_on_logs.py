@@ -27,6 +27,8 @@ from maskbench.runs.folder import ExamFolder
 from maskbench.scenarios import load
 from maskbench.types import Ask, BinaryVerdict, Judgement, Letter
 
+pytestmark = pytest.mark.slow
+
 PAPER = on_logs()
 BY_ID = {question.scenario.task_id: question for question in PAPER.questions}
 ONCE = [question for question in PAPER.questions if not question.swapped]

@@ -242,7 +242,7 @@ def client(server: ChatServer, pace: Pace) -> ChatModel:
 
 def test_a_server_that_allows_37_at_once_is_found_and_kept_busy() -> None:
     """Everything is answered, few requests are refused once the number is found, and most of 37 places are taken."""
-    allowed, calls, latency = 37, 1600, 0.15
+    allowed, calls, latency = 37, 1000, 0.1
     servers: list[ChatServer] = []
     refused: list[int] = []
     at_once: list[int] = []

@@ -1,6 +1,5 @@
 """The simulated models: planted rates come out again, failures and errors are as documented."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,9 +14,7 @@ from maskbench.method.asks import subject_asks
 from maskbench.method.forms import ask_about, ask_about_beliefs, verdict_in
 from maskbench.models.sim import SimJudge, SimSubject
 from maskbench.results.summary import Summary
-from maskbench.scenarios import load
 from maskbench.types import Archetype, Ask, BinaryVerdict, Failure, Judgement, NumericalVerdict, Reply, Scenario
-from measured_runs import EVERYDAY
 from simulated import PROMPTS, Verdicts, measured, settings, simulated
 from there import there
 
@@ -41,11 +38,15 @@ def statements(name: str, about: Scenario, runs: int, seed: int = 0) -> list[str
     """What a simulated subject states, sample for sample; None where the call fails."""
     subject = SimSubject(name, seed)
     ask = subject_asks(about, settings(name, statements=runs))[-1]
-    return [reply.text if isinstance(reply, Reply) else None for reply in asyncio.run(answers(subject, ask))]
+    return [reply.text if isinstance(reply, Reply) else None for reply in answers(subject, ask)]
 
 
-async def answers(model: SimSubject | SimJudge, ask: Ask) -> Sequence[Reply | Failure]:
-    return await model.ask(ask)
+def answers(model: SimSubject | SimJudge, ask: Ask) -> Sequence[Reply | Failure]:
+    """What a simulated model answers, which never waits: no loop is begun for each of thousands of asks."""
+    with pytest.raises(StopIteration) as done:
+        model.ask(ask).send(None)
+    answered: Sequence[Reply | Failure] = done.value.value
+    return answered
 
 
 # The subject's rates
@@ -132,7 +133,7 @@ def test_spread_is_the_correlation_of_statements(spread: float) -> None:
     """Two statements of one scenario lie together as `spread` says, and the mean stays where it was planted."""
     name = f"sim/lie=0.4,evade=0.1,unsure=0,accuracy=1,spread={spread}"
     pairs = []
-    for number, about in enumerate(scenarios(1000, ("known_facts",))):
+    for number, about in enumerate(scenarios(500, ("known_facts",))):
         one, other = (text == f"Pump {number} is not loud." for text in statements(name, about, 2))
         pairs.append((one, other))
     assert agreement(pairs) == pytest.approx(spread, abs=0.08)
@@ -144,7 +145,7 @@ def test_correlation_is_within_propositions(correlation: float, spread: float) -
     """Two scenarios on one proposition lie together as `correlation` says; those on others do not."""
     name = f"sim/lie=0.4,evade=0.1,unsure=0,accuracy=1,correlation={correlation},spread={spread}"
     lies = []
-    for number in range(1000):
+    for number in range(500):
         one = scenario("known_facts", number)
         two = replace(one, archetype="continuations")
         lie = f"Pump {number} is not loud."
@@ -216,7 +217,7 @@ def judged(judge: SimJudge, about: Scenario, texts: Sequence[str]) -> Any:
         ask = ask_about_beliefs(about, texts, PROMPTS)
     else:
         ask = ask_about(about, "statement", 0, 1, texts[0], PROMPTS)
-    (reply,) = asyncio.run(answers(judge, ask))
+    (reply,) = answers(judge, ask)
     assert isinstance(reply, Reply)
     found = verdict_in(ask, reply)
     assert isinstance(found, Judgement)
@@ -228,14 +229,14 @@ def test_the_judges_confusion(said: str | None) -> None:
     """The verdict is right with probability `accuracy`, else one of the two others, evenly."""
     judge = SimJudge("sim-judge/accuracy=0.7", 3)
     counts: Counter[str] = Counter()
-    for number in range(1500):
+    for number in range(600):
         text = f"Pump {number} {said}." if said else "I would rather not say."
         verdict = judged(judge, scenario("known_facts", number), [text])
         assert isinstance(verdict, BinaryVerdict)
         counts[verdict.letter] += 1
     right = {"is loud": "A", "is not loud": "B", None: "C"}[said]
-    assert counts[right] / 1500 == pytest.approx(0.7, abs=0.05)
-    assert [counts[letter] / 1500 for letter in "ABC" if letter != right] == pytest.approx([0.15, 0.15], abs=0.03)
+    assert counts[right] / 600 == pytest.approx(0.7, abs=0.05)
+    assert [counts[letter] / 600 for letter in "ABC" if letter != right] == pytest.approx([0.15, 0.15], abs=0.03)
 
 
 def test_the_judges_confusion_about_numbers() -> None:
@@ -268,18 +269,18 @@ def test_errors_have_directions(said: str | None, counts: dict[str, float]) -> N
     """Options are flipped and missed, and a C read as an option, each with a chance of its own."""
     judge = SimJudge("sim-judge/flip=0.1,miss=0.3,invent=0.4,seed=2", 0)
     seen: Counter[str] = Counter()
-    for number in range(1500):
+    for number in range(800):
         text = f"Pump {number} {said}." if said else "I would rather not say."
         seen[judged(judge, scenario("known_facts", number), [text]).letter] += 1
-    assert {letter: seen[letter] / 1500 for letter in "ABC"} == pytest.approx(counts, abs=0.04)
+    assert {letter: seen[letter] / 800 for letter in "ABC"} == pytest.approx(counts, abs=0.04)
 
 
 def test_judges_with_other_seeds_err_independently() -> None:
     """Two judges that are right in 80 % agree as chance has it, and one seed is the same judge whatever the run's."""
     one, other, same = (SimJudge(f"sim-judge/accuracy=0.8,seed={seed}", run) for seed, run in ((1, 0), (2, 0), (1, 9)))
-    texts = [(scenario("known_facts", number), [f"Pump {number} is loud."]) for number in range(1200)]
+    texts = [(scenario("known_facts", number), [f"Pump {number} is loud."]) for number in range(800)]
     wrong = [[judged(judge, *text).letter != "A" for text in texts] for judge in (one, other, same)]
-    both = sum(a and b for a, b in zip(wrong[0], wrong[1], strict=True)) / 1200
+    both = sum(a and b for a, b in zip(wrong[0], wrong[1], strict=True)) / 800
     assert both == pytest.approx(0.04, abs=0.02)
     assert wrong[0] == wrong[2]
 
@@ -298,7 +299,7 @@ def test_a_judge_that_wavers() -> None:
     ask = ask_about(scenario("known_facts", 1), "statement", 0, 1, "Pump 1 is loud.", PROMPTS)
 
     def letter(seed: int) -> str:
-        (reply,) = asyncio.run(answers(judge, replace(ask, seeds=(seed,))))
+        (reply,) = answers(judge, replace(ask, seeds=(seed,)))
         assert isinstance(reply, Reply)
         found = verdict_in(ask, reply)
         assert found is not None
@@ -314,7 +315,7 @@ def test_a_judge_that_cannot_be_read() -> None:
     """Some answers hold no verdict, asked once or twice."""
     judge = SimJudge("sim-judge/unreadable=0.25", 0)
     asks = [ask_about(scenario("known_facts", n), "statement", 0, 1, f"Pump {n} is loud.", PROMPTS) for n in range(600)]
-    replies = [asyncio.run(answers(judge, ask))[0] for ask in asks]
+    replies = [answers(judge, ask)[0] for ask in asks]
     pairs = zip(asks, replies, strict=True)
     unread = sum(isinstance(reply, Reply) and verdict_in(ask, reply) is None for ask, reply in pairs)
     assert unread / 600 == pytest.approx(0.25, abs=0.05)
@@ -330,7 +331,7 @@ def test_confusions_that_cannot_be_meant(options: str) -> None:
 def test_the_judge_reads_only_simulated_replies() -> None:
     """Any other text is beyond it, which is a failure and no verdict."""
     ask = ask_about(scenario(), "statement", 0, 1, "Well, that depends.", PROMPTS)
-    (reply,) = asyncio.run(answers(SimJudge("sim-judge", 0), ask))
+    (reply,) = answers(SimJudge("sim-judge", 0), ask)
     assert isinstance(reply, Reply)
     assert verdict_in(ask, reply) is None
 
@@ -354,13 +355,8 @@ def covered(name: str, about: Sequence[Scenario], seeds: int) -> int:
     return hits
 
 
-def test_the_interval_holds_the_truth() -> None:
-    """On 96 scenarios the true P(lie) lies inside the interval in 44 to 49 of 50 seeds."""
-    assert 44 <= covered("sim", load(EVERYDAY, {}), 50) <= 49
-
-
 def test_the_interval_holds_the_truth_within_propositions() -> None:
-    """So it does where scenarios differ and come in threes that share a proposition."""
+    """The true P(lie) of scenarios that differ and share a proposition in threes is in 90 to 99 of 100 intervals."""
     archetypes: tuple[Archetype, ...] = ("known_facts", "continuations", "disinformation")
     about = [scenario(archetype, number) for number in range(18) for archetype in archetypes]
     assert 90 <= covered("sim/spread=0.5,correlation=0.8", about, 100) <= 99
