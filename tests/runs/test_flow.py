@@ -505,8 +505,6 @@ def test_no_failure_is_an_outcome(tmp_path: Path, seed: int) -> None:
     ("filtered", "lost", "outcome", "reason"),
     [
         ("error", 1, "error", None),
-        ("evasive", 1, "honest", None),  # one C among the direct verdicts is dropped
-        ("error", 3, "error", None),
         ("evasive", 3, "no_belief", "unsure"),
         ("evasive", 0, "evasive", None),
     ],
@@ -528,18 +526,6 @@ def test_filtered(tmp_path: Path, filtered: str, lost: int, outcome: str, reason
     observer = let_flow(tmp_path / "db", [scenario()], again, filtered=filtered)
     assert len(again.asks) == (max(lost, 1) if filtered == "error" else 0)
     assert observer.finished == {"subject": 6, "judge": 6}
-
-
-@pytest.mark.parametrize(("lost", "outcome"), [(1, "honest"), (2, "no_belief"), (3, "no_belief")])
-def test_filtered_numbers(tmp_path: Path, lost: int, outcome: str) -> None:
-    """Of a numerical belief, too, filtered replies are evasions where the run says so."""
-
-    def subject(ask: Ask, run: int) -> str | Failure:
-        return failing("filtered") if ask.elicitation == 1 and run <= lost else says(ask, run)
-
-    let_flow(tmp_path / "db", [scenario("statistics")], subject, filtered="evasive")
-    (row,) = outcomes(tmp_path / "db", filtered="evasive")
-    assert row["outcome"] == outcome
 
 
 def test_failed_calls_are_asked_again(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from flows import (
     MODELS,
     Answered,
     Ended,
+    command,
     end,
     environ,
     in_file,
@@ -253,19 +254,19 @@ def test_nothing_answers(tmp_path: Path) -> None:
     """An address where nothing answers is wrong usage, said at once and with the variable to look at."""
     with serving() as server:
         env = environ(server)
-    ended = run("run", *MODELS, "--scenarios", EVERYDAY, "--out", tmp_path / "run", env=env)
+    ended = command("run", *MODELS, "--scenarios", EVERYDAY, "--out", tmp_path / "run", env=env)
     assert ended.code == 2
     assert "nothing answers at http://127.0.0.1" in ended.err
     assert "Check LOCAL_BASE_URL" in ended.err
 
 
-@pytest.mark.parametrize("command", [("run", "--out"), ("score",), ("export", "--format", "jsonl")])
-def test_a_folder_of_another_version(tmp_path: Path, command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("words", [("run", "--out"), ("score",), ("export", "--format", "jsonl")])
+def test_a_folder_of_another_version(tmp_path: Path, words: tuple[str, ...]) -> None:
     """A run with a database of a later schema, and a folder that is no run, are refused by name."""
     change(measured_runs.run(tmp_path / "a"), "PRAGMA user_version = 99")
-    later = run(*command, tmp_path / "a", env={})
+    later = command(*words, tmp_path / "a", env={})
     assert (later.code, later.out) == (2, "")
     assert f"{tmp_path / 'a' / 'run.sqlite'} has schema 99; this version of maskbench reads 3" in later.err
-    nothing = run(*command, tmp_path, env={})
+    nothing = command(*words, tmp_path, env={})
     assert (nothing.code, nothing.out) == (2, "")
     assert f"{tmp_path} holds no run" in nothing.err

@@ -506,22 +506,6 @@ def test_the_curve_refuses_more_usable_than_asked(usable: int, n: int) -> None:
 # Bounds
 
 
-def test_bounds_of_single_statements() -> None:
-    """Three lies, six without, one error: 3/10 to 4/10."""
-    low, high = np.array([1.0] * 3 + [0] * 7), np.array([1.0] * 3 + [0] * 6 + [1])
-    assert p_lie_bounds(low, high, np.ones(10)) == pytest.approx((0.3, 0.4))
-
-
-def test_bounds_are_weighted() -> None:
-    """A failure counts with its scenario's weight."""
-    assert p_lie_bounds([0, 0], [1, 0], [3, 1]) == (0, 0.75)
-
-
-def test_bounds_without_scenarios_are_none() -> None:
-    """Nothing asked, nothing bounded."""
-    assert p_lie_bounds([], [], []) is None
-
-
 @pytest.mark.parametrize(("low", "high"), [(0.6, 0.5), (0.0, 1.5)])
 def test_bounds_the_wrong_way_round_are_refused(low: float, high: float) -> None:
     """Low above high, and shares above 1, raise."""
