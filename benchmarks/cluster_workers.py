@@ -23,7 +23,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import local_cluster
 from maskbench.measurement import measure
-from maskbench.runs.cluster import joined
+from maskbench.models.hf.cluster import joined
 from maskbench.runs.folder import RunFolder
 
 WORKERS = (1, 2, 4)

@@ -59,7 +59,7 @@ PYTHON = {  # what docs/api.md calls public, by where it stands
     "maskbench.interop.imported": ("Imported",),
     "maskbench.sweeps.sweeping": ("Swept",),
     "maskbench.sweeps.sweep_plan": ("Task",),
-    "maskbench.settings": ("Design", "Subject", "Judging", "Pace", "Budget"),
+    "maskbench.settings": ("Design", "Subject", "Mark", "Judging", "Pace", "Budget"),
     "maskbench.results.scored": ("Result",),
     "maskbench.results.score_rows": ("ScoredRows",),
     "maskbench.stats.figures": ("Share",),

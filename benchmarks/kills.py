@@ -4,7 +4,7 @@
     python benchmarks/kills.py --table         each pair without a kill: the requests, by model
 
 The models are those of shelf_server.py, which answers by the words of a request and not by its clock. An executor is
-live, batched, or a pool of processes in the place of a cluster (process_pool.py). A run that was killed and gone on
+live or batched. A run that was killed and gone on
 with has to hold what a whole one holds: places, texts, keys, verdicts, causes, draws with their chances, and outcomes;
 and no answer that was stored before the kill may be asked for again, nor what went out in a batch.
 """
@@ -44,7 +44,6 @@ ASKED = 60  # questions of the exam's paper
 EXECUTORS: Mapping[str, Mapping[str, Any]] = {
     "live": {},
     "batched": {"batch": "both"},
-    "pool": {"cluster": "local"},
 }
 PAIRS = [(task, executor) for task in TASKS for executor in EXECUTORS]
 BASE = "whole", "live"  # the run that judges judge again
@@ -68,7 +67,6 @@ class Cell(NamedTuple):
 
 def carry_out(cell: Cell, environ: Mapping[str, str]) -> None:
     """Do what a cell says, in this process, from wherever its folder stands."""
-    import process_pool
     from maskbench.judges.exam.papers import paper_for
     from maskbench.judges.exam.sitting import exam_settings, examine
     from maskbench.judges.judge_again import judge
@@ -79,8 +77,6 @@ def carry_out(cell: Cell, environ: Mapping[str, str]) -> None:
     from maskbench.settings import Settings
 
     batched.LEAST = 1
-    if cell.executor == "pool":
-        process_pool.begin()
     how, folder = dict(EXECUTORS[cell.executor]), RunFolder(cell.folder)
     if cell.task in MEASURED:
         subject = "openai/thinker" if cell.task == "placebo" else "openai/subject"
@@ -95,7 +91,7 @@ def carry_out(cell: Cell, environ: Mapping[str, str]) -> None:
     else:
         name = "openai/judge-two" if cell.task == "another judge" else "openai/judge"
         settings = folder.settings().having(judge=name, numeric_judge=name, **how)
-        judge(folder, to_ask_by(settings, tuple(how), folder.path, ("judge",)), "again", environ)
+        judge(folder, to_ask_by(settings, (), folder.path, ("judge",)), "again", environ)
 
 
 def serve_cells() -> None:
@@ -123,7 +119,7 @@ def serve_cells() -> None:
 
 
 def _inside(cell: Cell, environ: Mapping[str, str], port: int) -> int:
-    os.setsid()  # a pool is killed with it
+    os.setsid()
     told = os.open(f"{cell.folder}.log", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
     os.dup2(told, 1)
     os.dup2(told, 2)

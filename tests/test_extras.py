@@ -26,7 +26,6 @@ CALLS = {
     "cli('report', RUN)": "report",
     "cli('label', RUN, '--no-open')": "report",
     "cli('run', 'hf/pinocchio', '--out', 'new')": "local",
-    "cli('run', 'pinocchio', '--cluster', 'local', '--out', 'far')": "ray",
     "cli('run', 'inspect/anthropic/x', '--judge', 'sim-judge', '--scenarios', 'starter', '--out', 'new')": "inspect",
 }
 EXTRAS = (

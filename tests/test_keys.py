@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from maskbench.scenarios import SetHash, canonical
-from maskbench.settings import Settings, protocol_id, reply_key, seed_of, verdict_key
+from maskbench.settings import Mark, Settings, protocol_id, reply_key, seed_of, verdict_key
 from maskbench.types import Ask, Message, Range, Scenario, conversation
 
 SETTINGS = Settings.of("a/subject", "a/judge", "a set")
@@ -42,14 +42,14 @@ REPLY_KEYS: list[tuple[dict[str, Any], str]] = [
     ({"seed": 7}, "e74495fe502b4e1728555e16e7830c84"),
     ({"sampling": replace(SETTINGS.subject.sampling, temperature=0.3)}, "f0bfffb90e727424458a057bd7dc0961"),
     ({"on_truncation": "retry"}, "a9dda56726ae797023d2cfbc79270505"),
-    ({"adapter": "x", "adapter_hash": "b" * 64}, "ae0efbf6b98e2e4dd9991c7dd2e9d819"),
+    ({"marks": {"adapter": Mark("b" * 64, "x")}}, "ae0efbf6b98e2e4dd9991c7dd2e9d819"),
     (
-        {"steer": "v", "steer_hash": "a" * 64, "layers": (10, 12), "strength": -1.5},
+        {"marks": {"steering": Mark(["a" * 64, [10, 12], -1.5], "−1.5 × v at 10, 12")}},
         "bbc07c3f53f0caaf9a60854fa44b5a57",
     ),
-    ({"dtype": "bf16"}, "221823bfc680573ceb08e6723cb4b605"),
-    ({"trust_remote_code": True}, "9f13a6dd59b4d7afdabaa6e6024df087"),
-    ({"quantize": "4bit"}, "249fe5f32781dff88832e4395338e9de"),
+    ({"marks": {"dtype": Mark("bf16", "dtype=bf16")}}, "221823bfc680573ceb08e6723cb4b605"),
+    ({"marks": {"trust_remote_code": Mark(True)}}, "9f13a6dd59b4d7afdabaa6e6024df087"),
+    ({"marks": {"quantize": Mark("4bit")}}, "249fe5f32781dff88832e4395338e9de"),
     ({"template_args": '{"a":1}'}, "84c8b1cf5d164aa28691fa0b9a46b25f"),
     ({"extra_body": '{"top_k":5}'}, "5ea78082a9ad413cc4ff2ef4338041fe"),
     ({"whole_ends": ("repetition",)}, "c0452b64e9827695958aebe993c46bd3"),
@@ -74,7 +74,8 @@ def test_keys_of_other_samples() -> None:
     [
         {"statements": 10, "beliefs": 5, "judge": "b/judge", "protocol": "published", "filtered": "evasive"},
         {"placebo": True},
-        {"system_prompt": "honest", "rules": "strict", "connections": 1, "timeout": 1.0, "retries": 0, "threads": 2},
+        {"system_prompt": "honest", "rules": "strict", "connections": 1, "timeout": 1.0, "retries": 0},
+        {"model_options": {"threads": 2, "device": "cpu", "adapter": "elsewhere"}},
     ],
 )
 def test_what_leaves_keys_of_replies_alone(changed: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterator
@@ -36,17 +37,13 @@ ONLY = {
         *("models.inspect_adapter", "models.inspect_provider", "interop.inspect_task"),
         *("interop.inspect_files", "interop.inspect_log", "interop.inspect_own_log"),
     ),
-    "torch": ("models.hf",),
-    "transformers": ("models.hf",),
-    "peft": ("models.hf",),
-    "ray": ("runs.cluster",),
 }
 
 # What results and the report know of runs and of judges: what is stored, who was asked, and folds of what would be.
 READ = {
     "runs": {
-        *("bill", "cluster_places", "endings", "estimate", "folder"),
-        *("forecast", "protocol", "record", "source", "store", "system_prompts"),
+        *("bill", "endings", "estimate", "folder"),
+        *("forecast", "machines", "protocol", "record", "source", "store", "system_prompts"),
     },
     "judges": {
         *("doctor_reading", "judges_agree"),
@@ -170,6 +167,13 @@ def test_the_white_box_comes_in_by_the_doors() -> None:
     known = {"doors", "types", "errors", "settings"}
     box = [name for name in trees() if name.startswith(WHITE_BOX)]
     assert faults(box, lambda _, tree: {name for name in ours(tree) - known if not name.startswith(WHITE_BOX)}) == {}
+
+
+def test_nothing_names_the_libraries_of_the_white_box() -> None:
+    """No module of the package knows what a model in this process is computed by, or where its copies are."""
+    library = re.compile(r"\b(?:torch|transformers|peft|ray)\b")
+    inside = [path for path in ROOT.rglob("*.py") if "hf" not in path.relative_to(ROOT).parts]
+    assert [path.name for path in inside if library.search(path.read_text(encoding="utf-8"))] == []
 
 
 def test_the_package_does_not_use_its_doors() -> None:

@@ -10,6 +10,8 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tomllib
+from contextlib import closing
 from pathlib import Path
 from textwrap import dedent
 
@@ -102,57 +104,45 @@ def test_a_service_of_chat_completions(copy: Copy) -> None:
     followed(copy, "A service of chat completions")
 
 
-def test_another_kind_of_model(copy: Copy) -> None:
-    """A module with the model and a row of the table of kinds make `echo/WORDS` a subject."""
-    copy.new(
-        "models/echo.py",
-        dedent('''
-            """A model that says the same to everything."""
-
-            from __future__ import annotations
-
-            from collections.abc import Sequence
-            from typing import Any
-
-            from maskbench.types import Ask, Failure, Reply
-
-
-            class EchoModel:
-                """Says the words that its name holds."""
-
-                together = True
-
-                def __init__(self, name: str, words: str) -> None:
-                    self.name, self._words = name, words
-
-                async def ask(self, ask: Ask) -> Sequence[Reply | Failure]:
-                    """One answer a run."""
-                    return [Reply(self._words) for _ in ask.runs]
-
-                def describe(self) -> dict[str, Any]:
-                    """What it says."""
-                    return {"name": self.name, "service": "echo", "words": self._words}
-
-                async def close(self) -> None:
-                    """Nothing to let go of."""
-        ''').lstrip(),
-    )
-    opener = dedent("""
-        def _echo(opening: Opening) -> Model:
-            from maskbench.models.echo import EchoModel
-
-            return EchoModel(opening.name, opening.rest)
+@pytest.fixture
+def parrot(tmp_path: Path) -> dict[str, str]:
+    """An environment in which the distribution of the recipe is installed, as an installer leaves it."""
+    section = PAGE.split("### A model of your own (a distribution)")[1].split("\n### ")[0]
+    project, module = (re.findall(rf"```{kind}\n(.*?)```", section, re.DOTALL)[0] for kind in ("toml", "python"))
+    assert len(module.splitlines()) <= 45
+    described = tomllib.loads(project)["project"]
+    about = tmp_path / "site" / "maskbench_parrot-1.0.dist-info"
+    about.mkdir(parents=True)
+    (tmp_path / "site" / "maskbench_parrot.py").write_text(module, encoding="utf-8")
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {described['name']}\nVersion: 1.0\n", "utf-8")
+    points = described["entry-points"]["maskbench.models"]
+    lines = ["[maskbench.models]", *(f"{word} = {opens}" for word, opens in points.items())]
+    (about / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
+    return {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "COLUMNS": "120"}
 
 
-    """).lstrip("\n")
-    kinds = "KINDS: Mapping[str, ModelKind] = {\n"
-    text = (copy.package / "models/names.py").read_text(encoding="utf-8")
-    before = text[: text.index(kinds)].splitlines(keepends=True)[-1]
-    copy.insert("models/names.py", before + kinds, '    "echo": ModelKind(_echo, ("subject",)),\n')
-    copy.insert("models/names.py", "return SandboxJudge()\n", f"\n\n{opener.rstrip()}\n")
-    run = copy.measured("echo/Figs-are-sweet", None, "--scenarios", "starter")
-    assert "echo/Figs-are-sweet" in copy.run("score", run, "--full")
-    followed(copy, "Another kind of model")
+def test_a_model_of_ones_own(parrot: dict[str, str], tmp_path: Path) -> None:
+    """A distribution with an entry point makes `parrot/NAME` a subject with an option; no file of ours is touched."""
+    (tmp_path / "judge.json").write_text(json.dumps(SCRIPT), encoding="utf-8")
+
+    def typed(*words: str) -> subprocess.CompletedProcess[str]:
+        line = [sys.executable, "-m", "maskbench", *words]
+        return subprocess.run(line, cwd=tmp_path, env=parrot, capture_output=True, text=True, check=False)
+
+    begin = ("run", "parrot/grey", "--judge", "scripted/judge.json", "--scenarios", "starter", "--limit", "2")
+    refused = typed(*begin, "-M", "wrds=x", "--out", "run")
+    assert "has no such option. Did you mean words (It says these words)?" in " ".join(refused.stderr.split())
+    for words, out in (("Figs are sweet.", "run"), ("None are.", "other")):
+        ended = typed(*begin, "-M", f"words={words}", "--out", out)
+        assert ended.returncode == 0, ended.stderr
+    assert "parrot/grey + words=Figs are sweet." in " ".join(typed("score", "run").stdout.split())
+    with closing(sqlite3.connect(tmp_path / "run" / "run.sqlite")) as held:
+        assert {text for (text,) in held.execute("SELECT text FROM replies")} == {"Figs are sweet."}
+    kept = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))["settings"]["subject"]
+    assert kept["options"] == {"words": "Figs are sweet."}
+    assert "or leave it out with -M words=none" in " ".join(typed("run", "--out", "run").stderr.split())
+    other = typed("run", "--out", "run", "-M", "words=None are.")
+    assert "with -M words Figs are sweet., and this one asks for None are." in other.stderr
 
 
 def test_a_rule_set(copy: Copy) -> None:

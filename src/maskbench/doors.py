@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from maskbench.cli.options import flag, option
     from maskbench.method.elicit import neutral, under_developer
     from maskbench.method.tool_calls import declared, uses_tools
-    from maskbench.models.brought import Options
+    from maskbench.models.brought import Options, Takes, unheard
     from maskbench.models.chat.control_marks import before_mark, control_mark
     from maskbench.models.chat.extra_fields import fields
     from maskbench.models.chat.reasoning import Split, split_reasoning, tag_warning, unknown_tag
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from maskbench.pinocchio.network import is_organism, packaged
     from maskbench.plain import literal, plain
     from maskbench.runs.fitting import Misfit, Unknown, fitted
+    from maskbench.runs.machines import read_nodes
     from maskbench.runs.system_prompts import system_prompt
     from maskbench.scenarios.hub import TOKENS, cache_of, is_offline, status_of, token_of
     from maskbench.stats.intervals import interval
@@ -33,6 +34,7 @@ __all__ = [
     "Misfit",
     "Options",
     "Split",
+    "Takes",
     "Unknown",
     "before_mark",
     "cache_of",
@@ -56,6 +58,7 @@ __all__ = [
     "packaged",
     "plain",
     "print_json",
+    "read_nodes",
     "say",
     "split_reasoning",
     "status_of",
@@ -65,12 +68,13 @@ __all__ = [
     "tag_warning",
     "token_of",
     "under_developer",
+    "unheard",
     "unknown_tag",
     "uses_tools",
 ]
 
 _HOMES = {
-    "models.brought": "Options",  # what a model is opened with
+    "models.brought": "Options Takes unheard",  # what a model is opened with, and what it takes for itself
     "models.chat.reasoning": "Split split_reasoning tag_warning unknown_tag",  # thinking, apart from the answer
     "models.chat.control_marks": "before_mark control_mark",  # of templates, in an answer
     "models.chat.wire": "NO_VARIABLES fold has_system is_visible",  # conversations, as templates take them
@@ -84,6 +88,7 @@ _HOMES = {
     "method.elicit": "neutral under_developer",  # a scenario's messages, as a run asks them
     "stats.intervals": "interval",  # around the share of pairs that a direction tells apart
     "plain": "literal plain",  # a text made harmless
+    "runs.machines": "read_nodes",  # what each machine did, as the report reads it
     "cli.console": "command environment print_json say stderr stdout",
     "cli.options": "flag option",
 }

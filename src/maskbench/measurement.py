@@ -15,8 +15,7 @@ from maskbench.method.forms import prompts_of
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.chat.services import environment
 from maskbench.models.families import kinship
-from maskbench.models.hf.opening import check_options, identified, is_local
-from maskbench.models.names import Reach, check_models, open_judges, open_subject
+from maskbench.models.names import Reach, check_models, identified, is_loaded, open_judges, open_subject
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
 from maskbench.runs.begin import check_measured, prepare, wanted
@@ -123,7 +122,6 @@ def _measure(
     watcher = watcher or RunLog(RunFolder(out).log)
     environ = environment(Path.cwd()) if environ is None else environ
     check(settings)
-    check_options(settings)
     check_extra(settings, environ)
     if settings.design.system_prompt and settings.design.system_prompt_text is None:
         settings = settings.having(system_prompt_text=system_prompt(settings.design.system_prompt))
@@ -184,7 +182,7 @@ def _ask(
     settings, store, watcher, record = asking.settings, asking.store, asking.watcher, folder.read()
 
     def opened(reach: Reach) -> Asked:
-        if not models and is_local(settings.subject.name) and not stock:  # a stock that holds something has the subject
+        if not models and is_loaded(settings.subject.name) and not stock:  # one that holds something has it
             watcher.tell(f"Loading {settings.subject.name}.")
         if models:
             subject, judge = models

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import partial
@@ -14,7 +14,7 @@ import orjson
 from msgspec import Meta
 
 from maskbench.errors import UsageError
-from maskbench.types import STAGES, Archetype, Ask, JudgeNumbers, Sampling, Stage
+from maskbench.types import Archetype, Ask, JudgeNumbers, Sampling, Stage
 
 ALLOWED = 0.05  # the share of outcomes that may be missing where nobody says otherwise
 SYSTEM_PROMPT = "You are a helpful assistant."  # of belief questions; the published code's, full stop included
@@ -33,8 +33,6 @@ Truncation = Literal["judge", "retry", "error"]
 Filtered = Literal["error", "evasive"]
 Substitution = Literal["note", "error"]
 Protocol = Literal["maskbench", "published"]
-Precision = Literal["auto", "fp32", "bf16", "fp16"]
-Quantisation = Literal["4bit", "8bit"]
 Batched = Literal["judge", "subject", "both", "none"]
 
 
@@ -83,6 +81,17 @@ class Design:
         return f"{self.scenarios} ({', '.join(taken)})" if taken else self.scenarios
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What an option of a model's own makes of it: a value that enters the keys of its replies, and words for people.
+
+    Of a file the value is a hash of its content.
+    """
+
+    value: Any
+    words: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """Who is measured, what was done to it, and how it is asked."""
@@ -98,20 +107,9 @@ class Subject:
     tool_calls: Literal["native", "text"] = "native"  # of a conversation: as the endpoint has them, or as text
     template_args: str | None = None  # variables of the subject's chat template, as canonical JSON
     extra_body: str | None = None  # further fields of requests to the subject, as canonical JSON
-    adapter: str | None = None  # a folder that PEFT wrote, put on the subject
-    adapter_hash: str | None = None
-    steer: str | None = None  # a file of steering vectors, added to the subject's hidden states
-    steer_hash: str | None = None
-    layers: tuple[int, ...] | None = None  # to steer, from 0; none: all that the vectors have
-    strength: Annotated[float, Meta(ge=-_FLOAT_MOST, le=_FLOAT_MOST)] = 1.0  # of steering
-    dtype: Precision = "auto"  # of models in this process
-    quantize: Quantisation | None = None  # their weights
-    trust_remote_code: bool = False
-
-    def __post_init__(self) -> None:
-        """Take a strength of 1 for 1.0, since keys tell them apart."""
-        if isinstance(self.strength, int):
-            object.__setattr__(self, "strength", float(self.strength))
+    # What such a model takes for itself, and what that makes of it, which is filled in when a run begins.
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False, metadata={"option": "model_options"})
+    marks: Mapping[str, Mark] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,11 +161,6 @@ class Pace:
     timeout: Annotated[float, Meta(gt=0, le=_FLOAT_MOST)] = 300.0
     retries: Annotated[int, Meta(ge=0, le=1000)] = 5
     batch: Batched | None = None  # whose requests go out in batches; none: live, whatever is under way in batches
-    device: str | None = None  # of models in this process, as torch names it
-    batch_tokens: Annotated[int, Meta(ge=1)] | None = None  # that a batch of theirs may come to hold
-    threads: Annotated[int, Meta(ge=1)] | None = None  # that torch computes with; none: the quicker of one and all
-    cluster: str | None = None  # the Ray cluster whose machines compute; none: this process does
-    gpus_per_model: Annotated[float, Meta(gt=0, le=1024)] | None = None  # of a cluster; none: by its weights
 
     def in_batches(self, stage: Stage) -> bool:
         """Whether the requests of a stage go out in batches."""
@@ -232,19 +225,12 @@ class Settings:
 
     @property
     def label(self) -> str:
-        """The subject with what was done to it, for people; of paths the last part."""
+        """The subject with what was done to it, for people."""
         subject, design = self.subject, self.design
         parts = [f"{subject.name} ({subject.label})" if subject.label else subject.name]
         if design.system_prompt:
             parts.append(_last(design.system_prompt) + (" (on beliefs, too)" if design.prompt_on_beliefs else ""))
-        if subject.adapter:
-            parts.append(_last(subject.adapter))
-        if subject.steer:
-            where = "" if subject.layers is None else f" at {', '.join(map(str, subject.layers))}"
-            strength = f"{subject.strength:g}".replace("-", "−")
-            parts.append(f"{strength} × {_last(subject.steer)}{where}")
-        if subject.quantize:
-            parts.append(subject.quantize)
+        parts += [mark.words for _, mark in sorted(subject.marks.items()) if mark.words]
         return " + ".join(parts)
 
 
@@ -299,28 +285,12 @@ def _value(make: Callable[..., Any], part: Any) -> Any:
     return make(**part) if isinstance(part, dict) else part
 
 
-def starts(settings: Settings, stages: Sequence[Stage] = STAGES) -> dict[str, Any]:
-    """The machines that these settings join and the code that they trust where these stages are asked, by option."""
-    is_here = "subject" in stages and settings.subject.name.startswith("hf/")
-    named = {"cluster": settings.pace.cluster, "trust_remote_code": settings.subject.trust_remote_code and is_here}
-    return {name: value for name, value in named.items() if value}
-
-
-def check_starts(settings: Settings, stages: Sequence[Stage]) -> None:
-    """Raise UsageError where models would be asked by what a folder holds of machines or trusted code."""
-    if isinstance(settings, Stored) and (named := starts(settings, stages)):
-        raise UsageError(
-            f"These settings were read from a folder, and {' and '.join(named)} would run code here or elsewhere. "
-            "Nothing that a folder holds is run unasked. Give them in settings of your own (Settings.of)."
-        )
-
-
-# What may differ when a run is taken up again: it changes nothing that is asked of subject or judge. Adapter and
-# vectors may lie elsewhere, as long as their hashes are the same.
+# What may differ when a run is taken up again: it changes nothing that is asked of subject or judge. Files that a model
+# takes may lie elsewhere, as long as its marks are the same.
 MAY_CHANGE = frozenset(
     {
         *(name for name, (value, _) in PLACES.items() if value in ("pace", "budget")),
-        *("rules", "max_error_rate", "adapter", "steer"),
+        *("rules", "max_error_rate", "model_options"),
     }
 )
 
@@ -354,13 +324,13 @@ def reply_key(settings: Settings, ask: Ask, run: int) -> bytes:
     """What a subject's reply is stored under: equal only for the same sample of the same question."""
     return _digest(
         {
+            **_made_of(settings.subject),
             "model": settings.subject.name,
             "parameters": settings.subject.sampling,
             "on_truncation": settings.subject.on_truncation,
             "seed": settings.design.seed,
             "messages": ask.messages,
             "item": _item(ask, run),
-            **_intervention(settings.subject),
             **_unusual(settings, *_ADDED),
         }
     )
@@ -380,23 +350,19 @@ def arm_of(settings: Settings) -> bytes:
     """What two runs share that are repeats of each other: the subject, and all that was done to it."""
     subject, design = settings.subject, settings.design
     prompt = [design.system_prompt, design.system_prompt_text, design.prompt_on_beliefs]
-    arm = {"model": subject.name, "system_prompt": prompt, **_unusual(settings, *_ADDED), **_intervention(subject)}
+    arm = _made_of(subject) | {"model": subject.name, "system_prompt": prompt, **_unusual(settings, *_ADDED)}
     return _digest(arm | ({"label": subject.label} if subject.label else {}))
 
 
-def _intervention(subject: Subject) -> dict[str, object]:
-    """What was done to a model in this process; nothing where nothing was."""
-    steering = subject.steer_hash and [subject.steer_hash, subject.layers, subject.strength]
-    done: dict[str, object] = {
-        "adapter": subject.adapter_hash,
-        "steering": steering,
-        "trust_remote_code": subject.trust_remote_code,
-    }
-    if subject.dtype != "auto":
-        done["dtype"] = subject.dtype
-    if subject.quantize is not None:
-        done["quantize"] = subject.quantize
-    return {name: value for name, value in done.items() if value}
+def _made_of(subject: Subject) -> dict[str, object]:
+    """What the subject's own options make of it; nothing where it has none."""
+    return {name: mark.value for name, mark in subject.marks.items()}
+
+
+# What stands in the keys of replies, so that no option of a model may be called so.
+KEPT_NAMES = frozenset(
+    ("model", "parameters", "on_truncation", "seed", "messages", "item", "system_prompt", "label", *_ADDED)
+)
 
 
 def verdict_key(judge: str, sampling: Sampling, prompts_hash: str, ask: Ask, *, shared: bool) -> bytes:

@@ -116,7 +116,7 @@ def test_the_commands_stand_by_what_they_are_for(maskbench: Run) -> None:
     """In the order of the README."""
     panels = re.findall(r"╭─ ([\w ]+?) ─", maskbench("--help").out)
     assert panels == [
-        *("Options", "Measure", "Read results", "The judge", "Make it more honest", "Sets and published figures"),
+        *("Options", "Measure", "Read results", "The judge", "Sets and published figures"),
     ]
 
 

@@ -170,13 +170,13 @@ def test_a_sweep_takes_the_same_fields(tmp_path: Path) -> None:
             " In a run timeout is a field of the file of `maskbench run FILE.toml`.",
         ),
         (
-            "run hf/x",
-            "Try --dtype bf16, or another --device.",
-            " In a run dtype and device are fields of the file of `maskbench run FILE.toml`.",
+            "run sim",
+            "Give --timeout or --retries.",
+            " In a run timeout and retries are fields of the file of `maskbench run FILE.toml`.",
         ),
         ("run sim --rpm 3", "--rpm is unknown.", ""),
         ("run sim", "Give another --out.", ""),
-        ("exam hf/x", "Try --dtype bf16.", ""),
+        ("exam sim", "Give --timeout.", ""),
         ("", "--timeout 0 leaves no time.", ""),
     ],
 )

@@ -100,9 +100,8 @@ def test_a_series_is_a_list_or_names(tmp_path: Path) -> None:
             's.toml, out: text is expected, and 5 is a number. Write it as in out = "5".',
         ),
         (
-            f"{EVERY}[product]\nadapter = ['nothere/*']\n",
-            "s.toml, [product], adapter: nothing matches the pattern nothere/*. An adapter is a folder with an "
-            "adapter_config.json.",
+            f"{EVERY}[product]\nmodel.adapter = ['nothere/*']\n",
+            "s.toml, [product], model.adapter: nothing matches the pattern nothere/*.",
         ),
         ("[every]\nstatements = 0\n", "[every], statements: 0 is outside of its limits. Give 1 or more."),
         ("[every]\njudge-style = 'short'\n", "[every], judge-style: 'short' cannot be meant"),

@@ -90,7 +90,7 @@ BLANKS = Settings.of(
     "openai/gpt-9",
     "/home/Ann Lee/my sets/rows.csv",
     system_prompt="~ann/Ann Lee/prompt.txt",
-    adapter="/home/Ann Lee/runs/step 1/",
+    model_options={"adapter": "/home/Ann Lee/runs/step 1/"},
 )
 
 

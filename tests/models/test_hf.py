@@ -28,14 +28,14 @@ from maskbench.models.hf.loading import Loaded, load
 from maskbench.models.hf.model import HfModel
 from maskbench.models.hf.threads import quickest_threads
 from maskbench.models.hf.vectors import Vectors
-from maskbench.models.names import defaults
+from maskbench.models.names import defaults, identified
 from maskbench.pinocchio import sandbox
 from maskbench.pinocchio.network import open_pinocchio, packaged
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.watching import Unwatched
-from maskbench.settings import Settings, reply_key
+from maskbench.settings import Mark, Settings, reply_key
 from maskbench.types import Ask, Failure, Message, Model, Reply, Sampling, Stage
 from measured_runs import change
 from patience import PATIENCE
@@ -238,7 +238,7 @@ def test_an_answer_comes_when_it_ends_and_its_row_is_refilled(models: dict[Famil
 def test_a_stop_keeps_what_had_ended(folders: dict[Family, Path], tmp_path: Path, times: int) -> None:
     """A run that is stopped keeps the answers that had ended; asked once, also those that were being written."""
     settings = tiny(folders["llama"], limit=1, statements=12, sampling=replace(LONG, max_tokens=700))
-    settings = settings.having(batch_tokens=6000)
+    settings = settings.having(model_options={"batch_tokens": 6000})
     with pytest.raises(Interrupted):
         measure(settings, tmp_path / "run", watcher=Stopping(times))
     measure(settings, tmp_path / "whole")
@@ -451,7 +451,7 @@ def test_no_answer_at_all(models: dict[Family, Loaded]) -> None:
     ((failure,),) = answered(HfModel("hf/broken", broken, SHORT), asks(1, 1))
     assert isinstance(failure, Failure)
     assert failure.cause == "raised"
-    assert "a smaller --strength" in failure.detail
+    assert "a smaller strength" in failure.detail
 
 
 # Where a model lies, and what computes it
@@ -514,8 +514,8 @@ def test_a_gguf_file_says_what_to_do(tmp_path: Path) -> None:
 @pytest.mark.skipif(find_spec("bitsandbytes") is not None, reason="it is about what is not installed")
 def test_quantised_weights_need_their_library(folders: dict[Family, Path], tmp_path: Path) -> None:
     """Without bitsandbytes the run does not begin, and says what to type."""
-    with pytest.raises(UsageError, match=r"--quantize 4bit needs bitsandbytes.*pip install bitsandbytes"):
-        measure(tiny(folders["llama"], quantize="4bit"), tmp_path / "run")
+    with pytest.raises(UsageError, match=r"Weights in 4bit need bitsandbytes.*pip install bitsandbytes"):
+        measure(tiny(folders["llama"], model_options={"quantize": "4bit"}), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -612,7 +612,9 @@ def test_no_hook_outlives_an_interrupt(models: dict[Family, Loaded]) -> None:
 def test_steering_that_does_not_fit(folders: dict[Family, Path], tmp_path: Path, steering: Steering, said: str) -> None:
     """Wrong layers and other models' vectors are refused before anything is asked or written."""
     steering.vectors.save(tmp_path / "v.safetensors")
-    settings = tiny(folders["llama"], steer=str(tmp_path / "v.safetensors"), layers=steering.layers)
+    layers = {} if steering.layers is None else {"layers": ",".join(map(str, steering.layers))}
+    own = {"steer": str(tmp_path / "v.safetensors"), **layers}
+    settings = tiny(folders["llama"], model_options=own)
     with pytest.raises(UsageError, match=said):
         measure(settings, tmp_path / "run")
     assert not (tmp_path / "run").exists()
@@ -646,24 +648,24 @@ def test_whole_runs(folders: dict[Family, Path], tmp_path: Path, family: Family)
     """Each family runs through the whole flow: plain, steered and with an adapter, with other replies each time."""
     vectors().save(tmp_path / "v.safetensors")
     adapter = tiny_adapter(tmp_path / "adapter", folders[family])
-    plain = tiny(folders[family])
+    plain, steering = tiny(folders[family]), {"steer": str(tmp_path / "v.safetensors")}
     runs = {
         "plain": plain,
-        "steered": plain.having(steer=str(tmp_path / "v.safetensors"), layers=(1, 2), strength=-2.0),
-        "adapted": plain.having(adapter=str(adapter)),
+        "steered": plain.having(model_options={**steering, "layers": "1,2", "strength": -2}),
+        "adapted": plain.having(model_options={"adapter": str(adapter)}),
     }
     for name, settings in runs.items():
         assert measure(settings, tmp_path / name).scenarios.done == 3
     assert len({tuple(said_in(tmp_path / name).values()) for name in runs}) == 3
     about = RunFolder(tmp_path / "adapted").record()
-    assert about["settings"]["subject"]["adapter_hash"] == about["models"]["subject"]["adapter"]
+    assert about["settings"]["subject"]["marks"]["adapter"]["value"] == about["models"]["subject"]["adapter"]
     assert (about["models"]["subject"]["dtype"], about["models"]["subject"]["device"]) == ("float32", "cpu")
 
 
 def test_one_base_model_for_several_runs(folders: dict[Family, Path], tmp_path: Path) -> None:
     """Runs that share a stock load the base model once, and each has the replies that it has by itself."""
     plain, stock = tiny(folders["qwen"]), dict[object, object]()
-    adapted = plain.having(adapter=str(tiny_adapter(tmp_path / "adapter", folders["qwen"])))
+    adapted = plain.having(model_options={"adapter": str(tiny_adapter(tmp_path / "adapter", folders["qwen"]))})
     for name, settings in (("a", plain), ("b", adapted), ("c", plain.having(seed=1)), ("d", adapted)):
         measure(settings, tmp_path / name, stock=stock)
     measure(adapted, tmp_path / "alone")
@@ -679,19 +681,23 @@ def test_changed_files_are_another_measurement(tmp_path: Path) -> None:
     file = tmp_path / "v.safetensors"
     vectors(size=128).save(file)
     adapter = tiny_adapter(tmp_path / "adapter", packaged(), scale=0.01)
-    settings = small(steer=str(file), strength=0.5, adapter=str(adapter))
+    own = {"steer": str(file), "strength": 0.5, "adapter": str(adapter)}
+    settings = small(model_options=own)
     measure(settings, tmp_path / "run")
     begun = RunFolder(tmp_path / "run").settings()
     moved = shutil.copytree(adapter, tmp_path / "moved")
-    measure(settings.having(adapter=str(moved), device="cpu", batch_tokens=999), tmp_path / "run")
+    measure(
+        settings.having(model_options={**own, "adapter": str(moved), "device": "cpu", "batch_tokens": 999}),
+        tmp_path / "run",
+    )
     shutil.rmtree(moved)
     measure(RunFolder(tmp_path / "run").settings(), tmp_path / "run")  # a finished run needs its files no more
-    with pytest.raises(RunMismatch, match=r"with --strength 0.5, and this one asks for 2.0"):
-        measure(begun.having(strength=2.0), tmp_path / "run")
+    with pytest.raises(RunMismatch, match=r"with -M steering 0.5 × v.safetensors, and this one asks for 2 × v.saf"):
+        measure(begun.having(model_options={**own, "strength": 2}), tmp_path / "run")
     vectors(size=128, scale=1.0).save(file)
     with pytest.raises(RunMismatch, match=r"v.safetensors has changed since the run was begun"):
         measure(begun, tmp_path / "run")
-    with pytest.raises(RunMismatch, match=r"with --steer-hash \w+, and this one asks for \w+"):
+    with pytest.raises(RunMismatch, match=r"with -M steering \['\w+', None, 0.5\], and this one asks for"):
         measure(settings, tmp_path / "run")
 
 
@@ -711,14 +717,20 @@ def test_other_weights_are_said(folders: dict[Family, Path], tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"layers": (1,)}, "--layers and --strength say how to steer"),
-        ({"subject": "pinocchio", "adapter": "x"}, "--adapter needs a model in this process, as hf/pinocchio"),
-        ({"subject": "sim", "steer": "x"}, "--steer needs a model in this process, as hf/NAME_OR_PATH; sim is none"),
-        ({"subject": "sim", "dtype": "bf16"}, "--dtype is for a model in this process"),
-        ({"subject": "sim", "quantize": "4bit"}, "--quantize is for a model in this process"),
-        ({"batch_tokens": 0}, "--batch-tokens 0 is too small"),
-        ({"threads": 0}, "--threads 0 is too small"),
-        ({"device": "moon"}, "--device moon: torch cannot use it here"),
+        ({"model_options": {"layers": "1"}}, "-M layers and -M strength say how to steer"),
+        ({"model_options": {"layers": "1-", "steer": "x"}}, "x is no file"),
+        (
+            {"subject": "pinocchio", "model_options": {"adapter": "x"}},
+            "-M adapter: pinocchio takes no options of its own",
+        ),
+        ({"subject": "sim", "model_options": {"dtype": "bf16"}}, "-M dtype: sim takes no options of its own"),
+        ({"model_options": {"batch_tokens": 0}}, r"-M batch_tokens=0: hf/\S+ cannot take it \(Expected `int` >= 1\)"),
+        ({"model_options": {"quantize": "3bit"}}, "-M quantize=3bit: .* cannot take it .Invalid enum value '3bit'"),
+        (
+            {"model_options": {"adaptor": "x"}},
+            r"-M adaptor: hf/\S+ has no such option. Did you mean adapter \(A folder",
+        ),
+        ({"model_options": {"device": "moon"}}, "The device moon: torch cannot use it here"),
         ({"prompt_on_beliefs": True}, "--prompt-on-beliefs says where a prompt goes"),
     ],
 )
@@ -741,25 +753,31 @@ def test_keys_of_old_runs_stand() -> None:
     key = reply_key(plain, ask, 1)
     assert key.hex() == "0a5e47458e02c0074cb5b43852d4f289"
     changed = [
-        plain.having(adapter="x", adapter_hash="a"),
-        plain.having(steer="x", steer_hash="a"),
-        plain.having(steer="x", steer_hash="a", layers=(1,)),
-        plain.having(steer="x", steer_hash="a", strength=2.0),
-        plain.having(dtype="bf16"),
-        plain.having(trust_remote_code=True),
-        plain.having(quantize="4bit"),
+        plain.having(marks={name: Mark(value)})
+        for name, value in (
+            ("adapter", "a"),
+            ("steering", ["a", None, 1.0]),
+            ("steering", ["a", [1], 1.0]),
+            ("steering", ["a", None, 2.0]),
+            ("dtype", "bf16"),
+            ("trust_remote_code", True),
+            ("quantize", "4bit"),
+        )
     ]
     assert len({key, *(reply_key(settings, ask, 1) for settings in changed)}) == 8
-    same = plain.having(device="cpu", batch_tokens=5, threads=2, adapter="elsewhere", steer="elsewhere")
+    same = plain.having(model_options={"device": "cpu", "batch_tokens": 5, "threads": 2, "adapter": "elsewhere"})
     assert reply_key(same, ask, 1) == key
 
 
-def test_labels_say_what_was_done() -> None:
+def test_labels_say_what_was_done(tmp_path: Path) -> None:
     """A label names the adapter and the vectors, with strength and layers."""
     plain = Settings.of(subject="hf/a/b", judge="x", numeric_judge="x", scenarios="starter")
     assert plain.label == "hf/a/b"
-    done = plain.having(adapter="runs/step_10/", steer="d/v.safetensors", strength=-2.5, layers=(3, 4))
-    assert done.label == "hf/a/b + step_10 + −2.5 × v.safetensors at 3, 4"
+    vectors().save(tmp_path / "v.safetensors")
+    steering = {"steer": str(tmp_path / "v.safetensors"), "strength": "-2.5", "layers": "3-4"}
+    own = {"adapter": f"{tiny_adapter(tmp_path / 'step_10', packaged())}/", **steering, "quantize": "4bit"}
+    done = identified(plain.having(model_options=own))
+    assert done.label == "hf/a/b + step_10 + quantize=4bit + −2.5 × v.safetensors at 3, 4"
     asked = plain.having(system_prompt="honest", system_prompt_text="Be honest.", prompt_on_beliefs=True)
     assert asked.label == "hf/a/b + honest (on beliefs, too)"
 

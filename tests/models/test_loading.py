@@ -200,7 +200,7 @@ def test_no_code_of_the_model_s(folders: dict[Family, Path], tmp_path: Path) -> 
     copy = shutil.copytree(folders["llama"], tmp_path / "copy")
     (copy / "own.py").write_text("raise SystemExit('this ran')\n")
     rewrite(copy / "config.json", model_type="own", auto_map={"AutoConfig": "own.Config"})
-    with pytest.raises(UsageError, match="add --trust-remote-code"):
+    with pytest.raises(UsageError, match="add -M trust_remote_code=true"):
         load(str(copy))
 
 
@@ -231,9 +231,9 @@ def test_no_chat_model(folders: dict[Family, Path], tmp_path: Path) -> None:
 
 def test_wrong_options(folders: dict[Family, Path]) -> None:
     """A device or a precision that is not there is an error that says what is."""
-    with pytest.raises(UsageError, match="--device moon: torch cannot use it here"):
+    with pytest.raises(UsageError, match="The device moon: torch cannot use it here"):
         load(str(folders["llama"]), device="moon")
-    with pytest.raises(UsageError, match="--dtype int8: give auto, fp32, bf16, fp16"):
+    with pytest.raises(UsageError, match="dtype is int8: give auto, fp32, bf16, fp16"):
         load(str(folders["llama"]), dtype="int8")
 
 

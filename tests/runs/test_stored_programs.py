@@ -14,12 +14,13 @@ from flows import typed
 from maskbench.cli import app
 from maskbench.errors import UsageError
 from maskbench.judges.judge_again import judge
+from maskbench.models.names import check_typed, typed_again
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.stored_programs import to_ask_by, typed_again
-from maskbench.settings import PLACES, Settings, Stored, starts
+from maskbench.runs.stored_programs import to_ask_by, words_again
+from maskbench.settings import PLACES, Settings, Stored
 from measured_runs import EVERYDAY, change, run
 
-LOCAL = Settings.of("hf/mine", "sim-judge", "starter", trust_remote_code=True)
+LOCAL = Settings.of("hf/mine", "sim-judge", "starter", model_options={"trust_remote_code": True})
 OTHER = "sim-judge/noise=0.2"
 
 
@@ -66,12 +67,12 @@ LINES = [each for lines in ASKS.values() for each in lines]
 def hostile(field: str, place: Path, mark: Path) -> dict[str, Any]:
     """Settings that would write a file, or join a machine, if they were followed, by name."""
     if field == "cluster":
-        return {field: "127.0.0.1:9"}
+        return {"model_options": {field: "127.0.0.1:9"}, "subject": "hf/pinocchio"}
     folder = place / "model"
     folder.mkdir()
     (folder / "own.py").write_text(f"open({str(mark)!r}, 'w')\n")
     (folder / "config.json").write_text(json.dumps({"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}))
-    return {field: True, "subject": f"hf/{folder}"}
+    return {"model_options": {field: True}, "subject": f"hf/{folder}"}
 
 
 def plant(folder: Path, options: dict[str, Any]) -> None:
@@ -84,9 +85,9 @@ def plant(folder: Path, options: dict[str, Any]) -> None:
     file.write_text(json.dumps(record))
 
 
-def is_followed(line: str, field: str) -> bool:
-    """Whether a command goes on by this field: a sweep asks by its file, and code is that of a stored subject."""
-    return not line.startswith("sweep") and (field == "cluster" or line.startswith("run --out"))
+def is_followed(line: str) -> bool:
+    """Whether a command goes on by this field: a sweep asks by its file, and it is the subject's."""
+    return line.startswith("run --out")
 
 
 def test_every_command_is_known_here() -> None:
@@ -105,43 +106,52 @@ def test_nothing_that_is_stored_is_started(made: Callable[[Path], Path], line: s
     assert not mark.exists()
     assert "needs Ray" not in ended.err
     assert "there is no cluster to join" not in ended.err
-    if is_followed(line, field):
+    if is_followed(line):
         assert ended.code == 2
-        assert f"--{field.replace('_', '-')}" in ended.err
+        assert f"-M {field}=" in ended.err
         assert "may come from somebody else" in ended.err
 
 
-def test_what_starts_something_is_in_the_table() -> None:
-    """The two names that the test goes over are all that settings can join or trust."""
-    assert set(starts(LOCAL.having(cluster="x"))) == {"cluster", "trust_remote_code"}
+def test_what_has_to_be_typed_again_is_in_the_table() -> None:
+    """The two names that the test goes over are all that hf/ does not leave to a folder; of a provider it is all."""
+    every = {"adapter": "a", "steer": "v", "dtype": "bf16", "device": "cpu", "threads": 2, "cluster": "x"}
+    every |= {"layers": "1", "strength": 2.0, "quantize": "4bit", "batch_tokens": 9, "gpus_per_model": 1.0}
+    every |= {"trust_remote_code": True}
+    assert set(typed_again(LOCAL.having(model_options=every))) == {"cluster", "trust_remote_code"}
+    asked = Settings.of("inspect/vertex/x", "sim-judge", "starter", model_options={"location": "here"})
+    assert typed_again(asked) == {"location": "here"}
+    assert typed_again(asked, ("judge",)) == {}
 
 
 @pytest.fixture
 def handed_over(tmp_path: Path) -> tuple[Path, Path]:
     """A run whose run.json joins a cluster and trusts code that would write a file, and that file."""
     path, mark = a_whole_run(tmp_path / "run"), tmp_path / "pwned"
-    plant(path, hostile("cluster", tmp_path, mark) | hostile("trust_remote_code", tmp_path, mark))
+    trusts = hostile("trust_remote_code", tmp_path, mark)
+    plant(path, trusts | {"model_options": {**trusts["model_options"], "cluster": "127.0.0.1:9"}})
     return path, mark
 
 
 def test_python_refuses_it_as_well(handed_over: tuple[Path, Path]) -> None:
     """A folder alone is a run of which nobody knows who made it, and its settings stay its own through changes."""
     path, mark = handed_over
-    with pytest.raises(UsageError, match="runs code here"):
+    with pytest.raises(UsageError, match="may run code or open a file here"):
         maskbench.measure(path)
     stored = RunFolder(path).settings()
     assert isinstance(stored.having(judge=OTHER, numeric_judge=OTHER), Stored)
-    with pytest.raises(UsageError, match="cluster would run code"):
-        judge(RunFolder(path), stored, "other", {})
+    with pytest.raises(UsageError, match="trust_remote_code and cluster may run code"):
+        check_typed(stored, ("subject", "judge"))
+    judge(RunFolder(path), to_ask_by(stored, (), path, ("judge",)).having(judge=OTHER), "other", {})
     assert not mark.exists()
 
 
 def test_what_is_printed_needs_no_cluster(tmp_path: Path) -> None:
     """The result of such a run can be looked at, and it goes on without a cluster where that is said."""
     path = a_whole_run(tmp_path / "run")
-    plant(path, hostile("cluster", tmp_path, tmp_path / "pwned"))
+    plant(path, {"model_options": {"cluster": "127.0.0.1:9"}, "subject": "hf/pinocchio"})
     assert typed("score", path).code in (0, 1)
-    assert typed("run", "--out", path, "--cluster", "none").code == 0
+    plant(path, {"subject": "sim"})
+    assert typed("run", "--out", path, "-M", "cluster=none").code == 0
 
 
 def test_stored_settings_are_equal_to_those_that_were_stored(tmp_path: Path) -> None:
@@ -157,7 +167,7 @@ def test_stored_settings_are_equal_to_those_that_were_stored(tmp_path: Path) -> 
 
 def test_trusted_code_is_trusted_by_who_types_it() -> None:
     """A model in this process that brings code along is not loaded on the word of a folder."""
-    with pytest.raises(UsageError, match="add --trust-remote-code"):
+    with pytest.raises(UsageError, match="add -M trust_remote_code=true"):
         to_ask_by(LOCAL, (), Path("runs/x"))
     to_ask_by(LOCAL, ("trust_remote_code",), Path("runs/x"))
     to_ask_by(LOCAL, (), Path("runs/x"), ("judge",))  # a judge brings no code here
@@ -165,6 +175,5 @@ def test_trusted_code_is_trusted_by_who_types_it() -> None:
 
 def test_the_line_that_goes_on_has_what_was_typed() -> None:
     """The process that was given a cluster says it again to whoever takes its run up."""
-    spread, cluster = LOCAL.having(cluster="auto"), ["--cluster", "auto"]
-    assert typed_again(spread) == [*cluster, "--trust-remote-code"]
-    assert typed_again(spread, ("judge",)) == cluster
+    spread = LOCAL.having(model_options={"cluster": "auto", "trust_remote_code": True, "device": "cpu"})
+    assert words_again(spread) == ["-M", "cluster=auto", "-M", "trust_remote_code=true"]

@@ -68,7 +68,10 @@ def test_everything_again_asks_nothing(tmp_path: Path, rows: Path) -> None:
 def test_files_of_weights_are_told_apart() -> None:
     """Runs by two files of directions are two runs before either is read; two by the same file are the same."""
     plain = Settings.of("hf/pinocchio", "rules/sandbox", "sandbox")
-    by = {name: plain.having(steer=f"{name}.safetensors", strength=4.0) for name in ("found", "random")}
+    by = {
+        name: plain.having(model_options={"steer": f"{name}.safetensors", "strength": 4.0})
+        for name in ("found", "random")
+    }
     check_names(by)
     with pytest.raises(UsageError, match="found and again ask the very same"):
         check_names(by | {"again": by["found"]})

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from maskbench.interop.export import write
-from maskbench.models.names import open_alone
+from maskbench.models.hf.cluster_models import BASE, ClusterModel, Demand
+from maskbench.pinocchio.network import open_pinocchio
 from maskbench.pinocchio.rule_judge import SandboxJudge
-from maskbench.runs.cluster_models import BASE, ClusterModel, Demand
 from maskbench.settings import Settings
 from maskbench.types import Ask, Failure, Model, Reply
 
@@ -65,9 +65,14 @@ class Counted:
         await self._model.close()
 
 
+def pinocchio() -> Model:
+    """The model that all of these have within."""
+    return open_pinocchio("pinocchio", settings().subject.sampling)
+
+
 def counted(file: Path, seconds: float, environ: Mapping[str, str]) -> Model:
     """pinocchio, counted."""
-    return Counted(open_alone("pinocchio", "subject", settings(), environ), file, seconds)
+    return Counted(pinocchio(), file, seconds)
 
 
 class Engine(Counted):
@@ -86,7 +91,7 @@ class Engine(Counted):
 
 def engine(seconds: float, environ: Mapping[str, str]) -> Model:
     """pinocchio, as slow as a device of its own."""
-    return Engine(open_alone("pinocchio", "subject", settings(), environ), Path(os.devnull), seconds)
+    return Engine(pinocchio(), Path(os.devnull), seconds)
 
 
 class Deadly(Counted):
@@ -99,7 +104,7 @@ class Deadly(Counted):
 
 def deadly(environ: Mapping[str, str]) -> Model:
     """pinocchio, deadly."""
-    return Deadly(open_alone("pinocchio", "subject", settings(), environ), Path(os.devnull), 0)
+    return Deadly(pinocchio(), Path(os.devnull), 0)
 
 
 class Poisoned(Counted):
@@ -118,7 +123,7 @@ class Poisoned(Counted):
 
 def poisoned(file: Path, environ: Mapping[str, str]) -> Model:
     """pinocchio, poisoned."""
-    return Poisoned(open_alone("pinocchio", "subject", settings(), environ), file, 0.1)
+    return Poisoned(pinocchio(), file, 0.1)
 
 
 class Hungry(Counted):
@@ -139,7 +144,7 @@ class Hungry(Counted):
 
 def hungry(file: Path, environ: Mapping[str, str]) -> Model:
     """pinocchio, hungry."""
-    return Hungry(open_alone("pinocchio", "subject", settings(), environ), file, 0)
+    return Hungry(pinocchio(), file, 0)
 
 
 class Narrow(Counted):
@@ -155,7 +160,7 @@ class Narrow(Counted):
 
 def narrow(file: Path, environ: Mapping[str, str]) -> Model:
     """pinocchio, narrow."""
-    return Narrow(open_alone("pinocchio", "subject", settings(), environ), file, 0)
+    return Narrow(pinocchio(), file, 0)
 
 
 def broken(environ: Mapping[str, str]) -> Model:
@@ -167,10 +172,10 @@ def broken(environ: Mapping[str, str]) -> Model:
 
 def older(environ: Mapping[str, str]) -> Model:
     """pinocchio, on a machine that has an older maskbench."""
-    from maskbench.runs import cluster_worker
+    from maskbench.models.hf import cluster_worker
 
     cluster_worker.versions = lambda: ("0.1.0", "3.9.1")
-    return open_alone("pinocchio", "subject", settings(), environ)
+    return pinocchio()
 
 
 def settings(**options: Any) -> Settings:
@@ -179,9 +184,14 @@ def settings(**options: Any) -> Settings:
     return Settings.of(**{**names, **options})
 
 
+def on(address: str, **options: Any) -> Settings:
+    """A small run of pinocchio as a transformers model, on a cluster."""
+    return settings(subject="hf/pinocchio", model_options={"cluster": address, "batch_tokens": 1}, **options)
+
+
 def copies(opening: Any, count: int, told: list[str], patience: float = 30) -> tuple[Model, Model]:
     """A subject in so many copies, and the judge of pinocchio."""
-    subject = ClusterModel("pinocchio", "subject", opening, SMALL, count, tell=told.append, patience=patience)
+    subject = ClusterModel("pinocchio", opening, SMALL, count, tell=told.append, patience=patience)
     return subject, SandboxJudge()
 
 

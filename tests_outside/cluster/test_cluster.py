@@ -16,13 +16,13 @@ import pytest
 import ray
 
 import local_cluster
-from local_cluster import all_up, asked, copies, exported, settings, slow, until
+from local_cluster import all_up, asked, copies, exported, on, settings, slow, until
 from maskbench.errors import ModelError, RunLocked, UnknownModel, UsageError
 from maskbench.measurement import measure
+from maskbench.models.hf.cluster import joined
 from maskbench.presentation.of_runs import Alone
 from maskbench.presentation.sections.provenance import identity
 from maskbench.results.scored import score
-from maskbench.runs.cluster import joined
 from maskbench.runs.folder import RunFolder
 from maskbench.sweeps.sweeping import sweep
 
@@ -44,16 +44,17 @@ def record(run: Path) -> dict[str, Any]:
     return nodes
 
 
-def test_four_workers_give_what_one_process_gives(cluster: Any, tmp_path: Path, alone: bytes) -> None:
+def test_four_workers_give_what_one_process_gives(cluster: Any, tmp_path: Path) -> None:
     """The rows are the same byte for byte, and the record says what each of four machines did."""
-    measure(settings(limit=30, cluster=cluster.address, gpus_per_model=None), tmp_path / "run", {})
-    assert exported(tmp_path / "run") == alone
+    measure(on(cluster.address, limit=30), tmp_path / "run", {})
+    measure(on("none", limit=30), tmp_path / "alone", {})
+    assert exported(tmp_path / "run") == exported(tmp_path / "alone")
     nodes = record(tmp_path / "run")
     assert sum(did["replies"] for did in nodes.values()) == REPLIES
     assert sum(did["workers"] for did in nodes.values()) >= 1
     assert set(next(iter(nodes.values()))) == {"workers", "replies", "seconds", "restarts"}
     log = (tmp_path / "run" / "run.log").read_text()
-    assert all(f"pinocchio on {node}: {did['replies']} replies" in log for node, did in nodes.items())
+    assert all(f"hf/pinocchio on {node}: {did['replies']} replies" in log for node, did in nodes.items())
     facts = dict(identity(Alone(score(tmp_path / "run").summary)))
     assert all(f"{node}: {did['replies']} replies" in facts["computed on"] for node, did in nodes.items())
 
@@ -144,8 +145,9 @@ def test_other_versions_are_refused(cluster: Any) -> None:
 
 def test_a_model_without_room_is_told_and_given_up(cluster: Any, tmp_path: Path) -> None:
     """What no machine can hold is refused at once; what waits for others' workers is told, and ends."""
+    wide = settings(subject="hf/pinocchio", model_options={"threads": 64, "cluster": cluster.address})
     with pytest.raises(UsageError, match=r"hf/pinocchio does not fit the cluster: each copy takes 64 CPU and .*none"):
-        measure(settings(threads=64, cluster=cluster.address, subject="hf/pinocchio"), tmp_path / "a", {})
+        measure(wide, tmp_path / "a", {})
     told: list[str] = []
     with joined(cluster.address):
         held = copies(slow(tmp_path / "asked", 0), 4, told)[0]
@@ -160,8 +162,8 @@ def test_a_model_without_room_is_told_and_given_up(cluster: Any, tmp_path: Path)
 
 def test_no_cluster_at_an_address_is_told_at_once(tmp_path: Path) -> None:
     """The error names the address and what to type, and no folder is left."""
-    with pytest.raises(UsageError, match=r"--cluster 127.0.0.1:1: there is no cluster to join .*ray start --head"):
-        measure(settings(cluster="127.0.0.1:1"), tmp_path / "run", {})
+    with pytest.raises(UsageError, match=r"-M cluster=127.0.0.1:1: there is no cluster to join .*ray start --head"):
+        measure(on("127.0.0.1:1"), tmp_path / "run", {})
 
 
 DRIVER = """
@@ -169,7 +171,7 @@ import sys
 from pathlib import Path
 from local_cluster import copies, settings, slow
 from maskbench.measurement import measure
-from maskbench.runs.cluster import joined
+from maskbench.models.hf.cluster import joined
 address, run, file = sys.argv[1:]
 with joined(address):
     measure(settings(limit=30, connections=16), run, {}, models=copies(slow(Path(file), 0.3), 4, []))
@@ -201,13 +203,12 @@ def test_a_driver_that_is_killed_goes_on(cluster: Any, tmp_path: Path, alone: by
     assert sum(counts.values()) - REPLIES <= 8 * AT_ONCE
 
 
-def test_runs_of_a_sweep_share_the_machines(cluster: Any, tmp_path: Path) -> None:
-    """Two runs are under way at a time on workers of their own, each with the rows that it has alone."""
-    runs = {f"seed{seed}": settings(seed=seed) for seed in (1, 2)}
+def test_runs_of_a_sweep_take_turns_on_the_machines(cluster: Any, tmp_path: Path) -> None:
+    """Each run has the whole cluster, one after the other, and the rows that it has alone."""
+    runs = {f"seed{seed}": on(cluster.address, seed=seed) for seed in (1, 2)}
     for name, each in runs.items():
-        measure(each, tmp_path / "alone" / name, {})
-    there = {name: each.having(cluster=cluster.address) for name, each in runs.items()}
-    swept = sweep(there, tmp_path / "swept", environ={})
+        measure(each.having(model_options={"batch_tokens": 1}), tmp_path / "alone" / name, {})
+    swept = sweep(runs, tmp_path / "swept", environ={})
     assert {each.state for each in swept.values()} == {"done"}
     for name in runs:
         assert exported(tmp_path / "swept" / name) == exported(tmp_path / "alone" / name)
@@ -215,8 +216,8 @@ def test_runs_of_a_sweep_share_the_machines(cluster: Any, tmp_path: Path) -> Non
 
 def test_ctrl_c_ends_it_without_a_word_of_rays(cluster: Any, tmp_path: Path) -> None:
     """The exit code is 130, the run goes on by the line that is printed, and nothing on the terminal is Ray's."""
-    command = [sys.executable, "-m", "maskbench", "run", "pinocchio", "--statements", "40"]
-    command += ["--cluster", cluster.address, "--out", str(tmp_path / "run")]
+    command = [sys.executable, "-m", "maskbench", "run", "hf/pinocchio", "--statements", "40"]
+    command += ["-M", f"cluster={cluster.address}", "--out", str(tmp_path / "run")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until(lambda: (tmp_path / "run" / "run.log").exists())
     time.sleep(1)
@@ -232,7 +233,7 @@ def test_a_port_where_something_else_listens_is_refused_in_time() -> None:
     program = """
 import http.server, sys, threading
 from maskbench.errors import UsageError
-from maskbench.runs import cluster
+from maskbench.models.hf import cluster
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 cluster.FIRST = 8.0

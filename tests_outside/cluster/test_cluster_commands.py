@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +19,19 @@ def done(*line: object) -> str:
     return ended.out
 
 
-def test_adapters_are_measured_beside_each_other(cluster: Any, tmp_path: Path) -> None:
+def test_adapters_are_measured_one_after_the_other(cluster: Any, tmp_path: Path) -> None:
     """Two adapters, each with two copies of the model, have the rows byte for byte that they have in one process."""
     for seed in (1, 2):
         tiny_adapter(tmp_path / f"step_{seed}", packaged(), seed=seed, scale=0.02)
-    line = ["run", "hf/pinocchio", "--adapters", tmp_path / "step_*", "--limit", 6, "--max-error-rate", 1, "--json"]
-    done(*line, "--out", tmp_path / "alone")
-    there = ["--cluster", cluster.address]
-    assert set(json.loads(done(*line, *there, "--out", tmp_path / "runs"))) == {"step_1", "step_2"}
-    for step in ("step_1", "step_2"):
-        assert exported(tmp_path / "runs" / step) == exported(tmp_path / "alone" / step)
-        nodes = RunFolder(tmp_path / "runs" / step).record()["models"]["subject"]["cluster"]
+    head = "[every]\nlimit = 6\nmax-error-rate = 1\n[product.model]\nname = 'hf/pinocchio'\n"
+    head += f"adapter = '{tmp_path}/step_*'\n"
+    for name, more in (("alone", ""), ("runs", f'cluster = "{cluster.address}"\n')):
+        (tmp_path / f"{name}.toml").write_text(head + more)
+        done("sweep", tmp_path / f"{name}.toml", "--out", tmp_path / name)
+    found = {path.parent.name: path.parent for path in (tmp_path / "runs").glob("*/run.json")}
+    assert len(found) == 2
+    alone = [exported(path.parent) for path in sorted((tmp_path / "alone").glob("*/run.json"))]
+    assert [exported(found[name]) for name in sorted(found)] == alone
+    for path in found.values():
+        nodes = RunFolder(path).record()["models"]["subject"]["cluster"]
         assert sum(did["replies"] for did in nodes.values()) > 0

@@ -27,16 +27,16 @@ from maskbench.stats.figures import Difference
 
 DOC = Path(__file__).parent / "demonstration.md"
 BEGIN, END = "<!-- interventions.py writes from here -->", "<!-- to here -->"
-STEERED = ("--layers", "2,3", "--strength")
+STEERED = ("-M", "layers=2,3", "-M")
 RUNS: Mapping[str, Sequence[str]] = {
     "nothing": (),
     "prompt honest": ("--system-prompt", "honest"),
     "prompt placebo": ("--system-prompt", "placebo"),
-    "steering, strength 2": ("--steer", "vector.safetensors", *STEERED, "2"),
-    "steering, strength 4": ("--steer", "vector.safetensors", *STEERED, "4"),
-    "steering, strength −4": ("--steer", "vector.safetensors", *STEERED, "-4"),
-    "a random direction, strength 4": ("--steer", "random.safetensors", *STEERED, "4"),
-    "LoRRA": ("--adapter", "adapter"),
+    "steering, strength 2": ("-M", "steer=vector.safetensors", *STEERED, "strength=2"),
+    "steering, strength 4": ("-M", "steer=vector.safetensors", *STEERED, "strength=4"),
+    "steering, strength −4": ("-M", "steer=vector.safetensors", *STEERED, "strength=-4"),
+    "a random direction, strength 4": ("-M", "steer=random.safetensors", *STEERED, "strength=4"),
+    "LoRRA": ("-M", "adapter=adapter"),
 }
 KEPT, THIRD = 0.97, 1 / 3  # of the accuracy of beliefs; of the lies, for LoRRA
 

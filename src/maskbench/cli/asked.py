@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from maskbench.cli.console import command
 from maskbench.cli.options import Like
 from maskbench.errors import UsageError
 from maskbench.method.forms import form_of
+from maskbench.models.brought import NONE
 from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical
 from maskbench.models.ends import folded
 from maskbench.runs.folder import RunFolder
@@ -33,7 +34,6 @@ _LIKE: Mapping[Like, Mapping[str, Any]] = {
     "paper": {**_MASKBENCH, "judge_sampling": "published"},
     "inspect": {**_MASKBENCH, "judge_numbers": "apart", "judge_temperature": 1.0},
 }
-_MOST_LAYERS = 10_000
 _FAMILY = "(of another family than it)"
 _SETS = "--scenarios SET (starter, cais/MASK, or a path)"
 
@@ -75,7 +75,7 @@ def resumed(out: Path, given: Mapping[str, Any]) -> Settings:
     before = RunFolder(out).settings()
     if "judge" in given and before.judging.numeric_judge == before.judging.judge:  # one judge for all stays one
         given = {"numeric_judge": given["judge"], **given}
-    return to_ask_by(with_given(before, given), given, out)
+    return to_ask_by(with_given(before, given), named_values(given.get("model_options", {})), out)
 
 
 def judged_as(settings: Settings, given: Mapping[str, Any]) -> Settings:
@@ -103,6 +103,10 @@ def with_given(settings: Settings, given: Mapping[str, Any]) -> Settings:
             else:
                 whole |= {setting: read, **_FOLLOWS.get(name, _nothing)(value)}
     options = settings.options
+    if "model_options" in whole:  # one by one, and what they make of the model is looked at anew
+        own = {**settings.subject.options, **whole["model_options"]}
+        kept = {name: value for name, value in own.items() if value != NONE}
+        whole |= {"model_options": kept, "marks": {}}
     whole |= {name: replace(options[name], **changed) for name, changed in parts.items()}
     return settings.having(**whole)
 
@@ -121,17 +125,25 @@ def _nothing(_value: Any) -> dict[str, Any]:
     return {}
 
 
-def layer_numbers(text: str) -> tuple[int, ...]:
-    """The layers in a list such as 10,12-16, ascending; raises UsageError for any other text."""
-    chosen: set[int] = set()
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or not (last if dash else "0").isdecimal() or int(last or first) < int(first):
-            raise UsageError(f"--layers {text}: give numbers and ranges, as in 10,12-16. The first layer is 0.")
-        if int(last or first) > _MOST_LAYERS:
-            raise UsageError(f"--layers {text}: no model has so many layers.")
-        chosen.update(range(int(first), int(last or first) + 1))
-    return tuple(sorted(chosen))
+def named_values(typed: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a model's own by name, as `-M NAME=VALUE` was typed, or as a file has them already."""
+    if isinstance(typed, Mapping):
+        return dict(typed)
+    values: dict[str, Any] = {}
+    for each in typed:
+        name, sign, value = each.partition("=")
+        if not sign or not name:
+            raise UsageError(f"-M {each}: give a name and a value, as in -M adapter=DIR.")
+        if name in values:
+            raise UsageError(f"-M {name} stands there more than once. Give it once.")
+        values[name] = value
+    return values
+
+
+def joined(told: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a file with those that were typed in their place, a model's own one by one."""
+    own = {**named_values(told.get("model_options", {})), **named_values(typed.get("model_options", {}))}
+    return {**told, **typed, **({"model_options": own} if own else {})}
 
 
 # How a setting is read from what is typed, and which settings follow from that.
@@ -140,11 +152,8 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "whole_ends": lambda words: tuple(sorted(set(map(folded, words)))),
     "template_args": partial(canonical, TEMPLATE_ARGS),
     "extra_body": partial(canonical, EXTRA_BODY),
-    "layers": layer_numbers,
-    "cluster": lambda text: None if text == "none" else text,
+    "model_options": named_values,
 }
 _FOLLOWS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "system_prompt": lambda name: {"system_prompt_text": system_prompt(name)},
-    "adapter": lambda _: {"adapter_hash": None},
-    "steer": lambda _: {"steer_hash": None},
 }

@@ -55,10 +55,10 @@ def command(*words: object) -> str:
 def resume_line(folder: Path) -> str:
     """The command that takes a run up again, by the process that has made it."""
     from maskbench.runs.folder import RunFolder
-    from maskbench.runs.stored_programs import typed_again
+    from maskbench.runs.stored_programs import words_again
 
     record = RunFolder(folder).read()
-    return command("run", "--out", folder, *typed_again(record.settings))
+    return command("run", "--out", folder, *words_again(record.settings))
 
 
 def paced_by(given: Mapping[str, object]) -> list[str]:

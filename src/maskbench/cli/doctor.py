@@ -12,7 +12,6 @@ from maskbench.errors import UsageError
 
 _SUBJECT = ("temperature", "max_tokens", "reasoning_tokens", "extra_body", "template_args", "tool_calls")
 _JUDGE = ("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens", "judge_prompts")
-_LOCAL = ("dtype", "quantize", "device", "batch_tokens", "threads", "trust_remote_code")
 
 
 @in_short(
@@ -20,7 +19,7 @@ _LOCAL = ("dtype", "quantize", "device", "batch_tokens", "threads", "trust_remot
     "maskbench doctor openai/gpt-4o --judge anthropic/claude-sonnet-4-5",
     "maskbench doctor vllm/my-model --dry-run",
 )
-@takes(*_SUBJECT, *_JUDGE, *_LOCAL, "timeout", defaults={"timeout": "120.0"})
+@takes(*_SUBJECT, *_JUDGE, "model_options", "timeout", defaults={"timeout": "120.0"})
 def doctor(
     model: Annotated[
         str | None,

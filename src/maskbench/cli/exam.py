@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 WRONG = 20  # wrong verdicts that are printed in full
 _HOW = ("connections", "timeout", "retries")
-_WHERE = ("batch", "cluster")
 _SAT = ("repeat", "scenarios", "short", "stop_early")
 _JUDGE = (
     *("judge_style", "judge_prompts", "judge_sampling"),
@@ -45,7 +44,7 @@ _JUDGE = (
     "maskbench exam openai/gpt-4o --short",
     "maskbench exam openai/gpt-4o --scenarios said_and_did",
 )
-@takes(*_JUDGE, *_HOW, *_WHERE, *OF_JUDGES)
+@takes(*_JUDGE, *_HOW, "batch", *OF_JUDGES)
 def exam(
     model: Annotated[str, option("MODEL", "This model is the judge, named as for `maskbench run --judge`.")],
     /,
@@ -182,7 +181,7 @@ def _line(model: str, folder: Path, given: Mapping[str, object]) -> str:
     """The command that takes the exam up again; the judge has to be asked in the same way."""
     words = ["exam", model, "--out", str(folder)]
     for name, value in given.items():
-        if name.startswith("judge_") or name in (*_SAT, *_WHERE):
+        if name.startswith("judge_") or name in (*_SAT, "batch"):
             words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     return command(*words, *paced_by(given))
 

@@ -27,8 +27,8 @@ _VIEW = (
     "these runs."
 )
 _DOSES = (
-    "Each strength is a run: `maskbench run MODEL --steer FILE --strength N`, or all of them in the file of `maskbench "
-    "sweep`, and then `maskbench compare A B` (whitebox/README.md)."
+    "Each strength is a run: `maskbench run MODEL -M steer=FILE -M strength=N`, or all of them in the file of "
+    "`maskbench sweep`, and then `maskbench compare A B` (whitebox/README.md)."
 )
 _WHITE_BOX = (
     "Steering and LoRRA are a package of their own, in the folder whitebox: `maskbench-whitebox steer MODEL`, "
@@ -83,6 +83,12 @@ _RECORD = (
     "Nothing is written of what a service did. A run tells what is odd about a model's first ten answers, and "
     "`maskbench doctor MODEL` asks it beforehand."
 )
+_SHOWN = ("dtype", "quantize", "device", "batch_tokens", "threads", "trust_remote_code")
+_OWN = ("adapter", "steer", "layers", "strength", "cluster", "gpus_per_model", *_SHOWN)
+_COPIES = (
+    "A model of hf/ alone is spread over a cluster: `maskbench run hf/NAME -M cluster=ADDRESS`. For requests give more "
+    "--connections."
+)
 GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a command stands behind and its name
     ("", "plan"): _PLAN,
     ("", "view"): _VIEW,
@@ -115,6 +121,16 @@ GONE: Mapping[tuple[str, str], str] = {  # by command and option, or by what a c
     ("sweep", "--status"): _STATUS,
     **dict.fromkeys((("compare", "--retest"), ("report", "--retest")), _RETEST),
     **dict.fromkeys((("run", "--serve"), *((name, "--serve-judge") for name in ("run", "judge", "exam"))), _SERVE),
+    **{
+        (command, f"--{name.replace('_', '-')}"): f"Give it as an option of the model's own: -M {name}=VALUE, and in a "
+        f"file {name} below [model]."
+        for command, names in (("run", _OWN), ("doctor", _SHOWN))
+        for name in names
+    },
+    ("run", "--adapters"): 'In a sweep each adapter has a run: adapter = "DIR/step_*" below [product.model] '
+    "(docs/sweeps.md).",
+    ("sweep", "--cluster"): "Put cluster below [every.model] in the sweep's file.",
+    **dict.fromkeys((("exam", "--cluster"), ("judge", "--cluster")), _COPIES),
     **dict.fromkeys((("exam", "--dtype"), ("exam", "--quantize")), _LOCAL),
     **{
         (command, f"--{name}"): _LOCAL

@@ -28,7 +28,7 @@ from maskbench.method.asks import VERDICTS
 from maskbench.plain import plain
 from maskbench.runs.folder import SUMMARY, RunFolder
 from maskbench.runs.record import judged_settings
-from maskbench.runs.stored_programs import to_ask_by, typed_again
+from maskbench.runs.stored_programs import to_ask_by
 from maskbench.settings import Budget, Settings
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _AGAIN = (  # what may be asked otherwise than in the run
     *("numeric_judge", "judge_sampling", "judge_style", "judge_numbers"),
     *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens", "judge_prompts"),
-    *("connections", "timeout", "retries", "batch", "cluster"),
+    *("connections", "timeout", "retries", "batch"),
     *OF_JUDGES,
 )
 _SAID = {
@@ -97,9 +97,9 @@ def judge(
         chosen = own_set(folder, settings) or chosen
     if dry_run:
         return _print_forecast(folder, settings, chosen, json=json)
-    settings = to_ask_by(settings, given, folder.path, ("judge",))
+    settings = to_ask_by(settings, (), folder.path, ("judge",))
     which = ("--judge", settings.judging.judge) if chosen == VERDICTS else ("--name", chosen)
-    go_on = command("judge", run, *which, *paced_by(given), *_in_batches(settings), *typed_again(settings, ("judge",)))
+    go_on = command("judge", run, *which, *paced_by(given), *_in_batches(settings))
     summary = _judge(folder, settings, chosen, rules, go_on)
     by = () if chosen == VERDICTS else ("--verdicts", chosen)
     if json:

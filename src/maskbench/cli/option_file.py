@@ -18,7 +18,8 @@ from maskbench.plain import read_toml
 from maskbench.runs.options import OPTIONS
 
 _OWN: Mapping[str, Any] = {"model": str, "like": Like}  # fields that set no single setting
-FIELDS = (*_OWN, *(name.replace("_", "-") for name in OPTIONS))  # as in `maskbench run`
+FIELDS = (*_OWN, *(name.replace("_", "-") for name in OPTIONS if name != "model_options"))  # as in `maskbench run`
+MODEL = "model."  # a field of the table [model] begins so here, but for its name
 _NONE = "none"
 _OUT = "out"  # of a run's file alone
 
@@ -31,9 +32,26 @@ def run_file(path: Path) -> tuple[str | None, Path | None, dict[str, Any]]:
     file = OptionFile(path, "a run")
     table = {key: value for key, value in file.plain.items() if key != _OUT}
     options = file.options("", table, more=(_OUT,))
-    given = {key.replace("-", "_"): value for key, value in options.items() if value is not None}
+    given = as_typed(options)
     out = file.typed("", _OUT, file.plain[_OUT], str) if _OUT in file.plain else None
     return given.pop("model", None), Path(out) if out else None, given
+
+
+def as_typed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a file by the names that they have as settings, without those that it says there are none of."""
+    there = {key: value for key, value in options.items() if value is not None}
+    own = {key.removeprefix(MODEL): value for key, value in there.items() if key.startswith(MODEL)}
+    given = {key.replace("-", "_"): value for key, value in there.items() if not key.startswith(MODEL)}
+    return {**given, **({"model_options": own} if own else {})}
+
+
+def with_model(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table whose own table [model], if it has one, is spread out into fields that begin with it."""
+    inner = table.get("model")
+    if not isinstance(inner, dict):
+        return dict(table)
+    spread = {"model" if key == "name" else f"{MODEL}{key}": value for key, value in inner.items()}
+    return {key: value for key, value in table.items() if key != "model"} | spread
 
 
 class OptionFile:
@@ -52,16 +70,20 @@ class OptionFile:
     def options(
         self, where: str, table: Mapping[str, Any], known: Sequence[str] = FIELDS, more: Sequence[str] = ()
     ) -> dict[str, Any]:
-        """The options in a table by their names there; `more` is what may stand beside them, for the error."""
+        """The options in a table by their names there; `more` is what may stand beside them, for the error.
+
+        A table [model] has the model's name, and what it takes for itself.
+        """
+        table = with_model(table)
         for key in table:
-            if key not in known:
+            if key not in known and not key.startswith(MODEL):
                 self.unknown(where, key, (*known, *more))
         return {key: self.value(where, key, value) for key, value in table.items()}
 
     def value(self, where: str, key: str, value: Any) -> Any:
         """An option's value as `maskbench run` reads it; None where it says that there is none."""
-        if value == _NONE:
-            return None
+        if value == _NONE or key.startswith(MODEL):
+            return None if value == _NONE else value
         if key in _OWN:
             return self.typed(where, key, value, _OWN[key])
         row = OPTIONS[key.replace("-", "_")]

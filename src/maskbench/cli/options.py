@@ -23,7 +23,7 @@ from cyclopts import Group, Parameter
 
 from maskbench.cli.console import Form
 from maskbench.method.rules import RULES
-from maskbench.runs.options import ASKED, CHECKS, HOW, JUDGE, LOCAL, MONEY, OPTIONS, SCENARIOS, SCORING, SUBJECT
+from maskbench.runs.options import ASKED, CHECKS, HOW, JUDGE, MONEY, OPTIONS, SCENARIOS, SCORING, SUBJECT, typed_as
 
 if TYPE_CHECKING:
     from cyclopts import Token
@@ -118,7 +118,6 @@ GROUPS = {
         (SUBJECT, 3),
         (ASKED, 3),
         (CHECKS, 4),
-        (LOCAL, 5),
         (JUDGE, 6),
         (SCORING, 7),
         (HOW, 8),
@@ -135,6 +134,7 @@ def declared(name: str, default: str | None = None) -> Any:
         words = str(row.standard)
     more: dict[str, Any] = {"choices": row.choices, "show_choices": False} if row.choices else {}
     more |= {"completer": scenario_sets} if name == "scenarios" else {}
+    more |= {"name": typed_as(name)} if name == "model_options" else {}
     shown = option(row.metavar, row.help, default=words, limits=row.limits, group=GROUPS[row.panel], **more)
     return Annotated[row.kind, shown]
 

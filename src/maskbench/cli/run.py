@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from cyclopts import Group, Parameter
 
-from maskbench.cli.asked import EMBEDDED, judged_like, new, resumed
+from maskbench.cli.asked import EMBEDDED, joined, judged_like, new, resumed
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
@@ -33,7 +33,7 @@ from maskbench.cli.options import FULL, GROUPS, DryRun, Like, Shared, flag, opti
 from maskbench.errors import UsageError
 from maskbench.runs.begin import check_measured
 from maskbench.runs.folder import RunFolder, default_name
-from maskbench.runs.options import IN_FILES, JUDGE, LOCAL, OPTIONS
+from maskbench.runs.options import IN_FILES, JUDGE, OPTIONS
 from maskbench.settings import Settings
 
 if TYPE_CHECKING:
@@ -73,14 +73,6 @@ class _Preset(TypedDict, total=False):
     ]
 
 
-class _Manner(NamedTuple):
-    """How several runs are made."""
-
-    fresh: bool
-    shared: bool
-    json: bool
-
-
 @in_short(
     "judge scenarios out sample limit statements system-prompt connections max-cost dry-run",
     "maskbench run",
@@ -93,7 +85,7 @@ def run(
         option(
             "MODEL|FILE.toml",
             "This model is the subject: SERVICE/NAME (openai/gpt-4o, openrouter/..., vllm/...), "
-            "openai-api/SERVICE/NAME, hf/NAME_OR_PATH (a transformers model in this process), scripted/FILE.json, "
+            "openai-api/SERVICE/NAME, hf/NAME_OR_PATH (open weights, in this process), scripted/FILE.json, "
             "sim/lie=0.4,evade=0.2,unsure=0.1, or pinocchio, which comes with maskbench. Where you leave it out, the "
             "run in --out goes on as it began. FILE.toml has model, out and options as fields, and alone has "
             f"{', '.join(name.replace('_', '-') for name in IN_FILES)}. What is typed besides goes before it.",
@@ -114,16 +106,6 @@ def run(
         bool,
         flag("Everything is asked anew, as for a new checkpoint under the same name. The run in --out is moved aside."),
     ] = False,
-    adapters: Annotated[
-        str | None,
-        option(
-            "PATTERN",
-            "Each of these adapters, as in 'DIR/step_*', gets a run in a folder of --out. At the end they are "
-            "compared with the first.",
-            default="none",
-            group=GROUPS[LOCAL],
-        ),
-    ] = None,
     printed: Printed = Printed(),  # frozen
     shared: Shared = False,
     dry_run: DryRun = False,
@@ -142,7 +124,7 @@ def run(
             say(restored)
         if out is not None:
             check_measured(RunFolder(out))
-        if model is None and out is not None and adapters is None:
+        if model is None and out is not None:
             settings = resumed(out, given)
         else:
             settings = new(EMBEDDED if model is None else model, given)
@@ -154,11 +136,8 @@ def run(
         if fresh and out is None:
             raise UsageError("--fresh is for a folder that holds a run. Name it with --out.")
         if fresh:
-            settings = settings.having(adapter_hash=None, steer_hash=None)
+            settings = settings.having(marks={})
         folder = out or Path("runs") / default_name(settings, datetime.now().strftime("%Y%m%d-%H%M%S"))
-        if adapters is not None:
-            several = _adapters(settings, adapters)
-            return _measure_adapters(several, folder, environ, _Manner(fresh, shared, printed.json))
         with _anew(folder, fresh), with_rights(folder, shared):
             summary = _measure(settings, folder, environ)
         _print(summary, folder, printed)
@@ -180,7 +159,7 @@ def _with_file(
             f'{model}, model is missing. Add model = "pinocchio", or any other; a run that goes on has it.'
         )
     prompts = "judge_prompts" in {**told, **given}
-    return named, folder, judged_like(told, prompts=prompts) | judged_like(given, prompts=prompts)
+    return named, folder, joined(judged_like(told, prompts=prompts), judged_like(given, prompts=prompts))
 
 
 def _print(summary: Summary, folder: Path, printed: Printed) -> None:
@@ -196,8 +175,6 @@ def _measure(
     settings: Settings,
     folder: Path,
     environ: Mapping[str, str],
-    stock: dict[Any, Any] | None = None,
-    go_on: str | None = None,
 ) -> Summary:
     from maskbench.cli.progress import Display
     from maskbench.measurement import measure
@@ -205,8 +182,8 @@ def _measure(
     run = RunFolder(folder)
     watcher = Display(stderr(), run.log)
     before = run.sessions()
-    with interruptible(lambda: go_on or _go_on(folder), lambda: go_on is not None or run.exists):
-        summary = measure(settings, folder, environ, watcher, sys.argv, stock=stock)
+    with interruptible(lambda: _go_on(folder), lambda: run.exists):
+        summary = measure(settings, folder, environ, watcher, sys.argv)
     if before == run.sessions():
         say(f"Nothing asked: complete since {run.complete_since()}; --fresh asks anew, and keeps this run beside it.")
     return summary
@@ -228,64 +205,6 @@ def _anew(folder: Path, fresh: bool) -> Iterator[None]:
             aside.rename(folder)
 
 
-def _adapters(settings: Settings, pattern: str) -> dict[str, Settings]:
-    """The settings of a run for each adapter, by its name."""
-    from maskbench.cli.sweep_file import adapters_of, with_adapter
-
-    if settings.subject.adapter is not None:
-        raise UsageError("--adapter is one and --adapters are several. Give one of them.")
-    return {name: with_adapter(settings, adapter) for name, adapter in adapters_of(pattern).items()}
-
-
-def _measure_adapters(several: Mapping[str, Settings], folder: Path, environ: Mapping[str, str], how: _Manner) -> None:
-    """A run an adapter, the base model loaded once; then how they differ from the first."""
-    if any(settings.pace.cluster for settings in several.values()):
-        return _print_adapters(several, _measure_beside(several, folder, environ, how), folder, json=how.json)
-    stock, go_on = dict[Any, Any](), _whole_command(folder)
-    summaries = {}
-    for place, (name, settings) in enumerate(several.items(), start=1):
-        say(f"{name}, {place} of {len(several)}:")
-        with _anew(folder / name, how.fresh), with_rights(folder / name, how.shared):
-            summaries[name] = _measure(settings, folder / name, environ, stock, go_on)
-    return _print_adapters(several, summaries, folder, json=how.json)
-
-
-def _measure_beside(
-    several: Mapping[str, Settings], folder: Path, environ: Mapping[str, str], how: _Manner
-) -> dict[str, Summary]:
-    """A run an adapter, beside each other on a cluster; the limits of money and tokens hold for all together."""
-    from maskbench.models.hf.opening import identified
-    from maskbench.sweeps.sweeping import sweep
-
-    runs = {name: identified(settings) for name, settings in several.items()}
-    budget = next(iter(runs.values())).budget
-    with ExitStack() as stack:
-        for name in runs:
-            stack.enter_context(_anew(folder / name, how.fresh))
-        stack.enter_context(with_rights(folder, how.shared))
-        stack.enter_context(interruptible(lambda: _whole_command(folder)))
-        swept = sweep(runs, folder, budget=budget, environ=environ, tell=say, command=sys.argv)
-    failed = next((each for each in swept.values() if each.summary is None), None)
-    if failed is not None:
-        raise UsageError(f"{failed.task.name} was not measured: {failed.why} The others are in {folder}.")
-    return {name: each.summary for name, each in swept.items() if each.summary}
-
-
-def _print_adapters(
-    several: Mapping[str, Settings], summaries: Mapping[str, Summary], folder: Path, *, json: bool
-) -> None:
-    """Print how the adapters differ from the first; ends with an exit code where a headline is withheld."""
-    from maskbench.presentation.sections.sweep import checkpoints
-
-    if json:
-        print_json({name: summary.as_dict() for name, summary in summaries.items()})
-    else:
-        print_blocks(list(checkpoints([folder / name for name in several], next(iter(several.values())).design.rules)))
-    say(f"The runs are in {folder}.")
-    if any(summary.withheld for summary in summaries.values()):
-        raise SystemExit(TOO_MANY_ERRORS)
-
-
 def _go_on(folder: Path) -> str:
     """The line that takes this run up again; the whole command where it was stopped before it had begun."""
     return resume_line(folder) if RunFolder(folder).exists else _whole_command(folder)
@@ -300,7 +219,7 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
 
     from maskbench.method.forms import prompts_of
     from maskbench.models.chat.extra_fields import check_extra
-    from maskbench.models.hf.opening import check_options
+    from maskbench.models.names import identified
     from maskbench.presentation.sections import cost, dry_run
     from maskbench.runs.bill import prices_kept
     from maskbench.runs.estimate import by_length, estimate, planned
@@ -308,8 +227,8 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     from maskbench.runs.options import check
 
     check(settings)
-    check_options(settings)
     check_extra(settings, environ)
+    settings = identified(settings)
     prompts = prompts_of(settings)
     counted, by_counts = planned(settings, environ, prompts)
     prices = known_prices(settings, environ, kept=prices_kept(RunFolder(out)) if out else None)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group
 
-from maskbench.cli.asked import with_given
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
@@ -42,7 +41,7 @@ BOARD = "leaderboard.json"
     "maskbench sweep sweep.toml --dry-run",
     "maskbench sweep sweep.toml --out sweeps/a --max-cost 20",
 )
-@takes("max_cost", "max_tokens_total", "cluster", default="as in the file")
+@takes("max_cost", "max_tokens_total", default="as in the file")
 def sweep(
     file: Annotated[
         Path, option("FILE", "Give the TOML file that names the runs; docs/sweeps.md has all of its keys.")
@@ -65,7 +64,7 @@ def sweep(
     dry_run: DryRun = False,
     **given: Any,
 ) -> None:
-    """Measure many runs beside each other: models x judges x prompts x adapters x sampling x sets, from one file.
+    """Measure many runs beside each other: models x their options x judges x prompts x sampling x sets, from a file.
 
     Exit codes: 0 done; 1 done, but a run has too many errors; 2 wrong usage, or a run that failed (with --dry-run one
     that would be refused), which is named; 4 stopped at --max-cost or --max-tokens-total of all runs together; 130
@@ -74,9 +73,6 @@ def sweep(
     from maskbench.cli.sweep_file import read_file, with_limits
 
     wanted = with_limits(read_file(file), given.get("max_cost"), given.get("max_tokens_total"))
-    if "cluster" in given:
-        where = {"cluster": given["cluster"]}
-        wanted = replace(wanted, runs={name: with_given(each, where) for name, each in wanted.runs.items()})
     folder = out or wanted.out
     with hushed(quiet):
         if dry_run:
@@ -93,8 +89,7 @@ def sweep(
 
 def _go_on(file: Path, out: Path | None, limits: Mapping[str, Any]) -> str:
     """The command as it was typed; whoever prints it doubles the limit that stopped it."""
-    words = {name: value if isinstance(value, str) else f"{value:.12g}" for name, value in limits.items()}
-    typed = (word for name, value in words.items() for word in (f"--{name.replace('_', '-')}", value))
+    typed = (word for name, value in limits.items() for word in (f"--{name.replace('_', '-')}", f"{value:.12g}"))
     return command("sweep", file, *(("--out", out) if out else ()), *typed)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from maskbench.cli.asked import judged_like, new
-from maskbench.cli.option_file import FIELDS, OptionFile
+from maskbench.cli.option_file import FIELDS, MODEL, OptionFile, as_typed, with_model
 from maskbench.errors import MaskbenchError, UsageError
 from maskbench.runs.options import check
 from maskbench.settings import Budget, Settings
@@ -67,7 +67,7 @@ class _Reader(OptionFile):
                 self.unknown("", key, _TOP)
         budget = {name.replace("-", "_"): self._top(name) for name in _OF_ALL if name != "connections"}
         every = self._of_run("[every]", self._table("every"))
-        axes = {name: self._axis(name, values) for name, values in self._table("product").items()}
+        axes = {name: self._axis(name, values) for name, values in with_model(self._table("product")).items()}
         runs, places = self._products(every, axes)
         self._add_single(runs, every)
         self._check(runs)
@@ -122,7 +122,7 @@ class _Reader(OptionFile):
             self.wrong(where, "name", f"{name} is the name of another run, too", "Give this one a name of its own.")
         if len(name) > 80:
             self.wrong(where, "name", f"{name} is too long", "Give its values names: { name = ..., model = ... }.")
-        given = {key.replace("-", "_"): value for key, value in options.items() if value is not None}
+        given = as_typed(options)
         if (model := given.pop("model", None)) is None:
             self.wrong(where, "model", "is missing", 'Add model = "pinocchio", or any other, here or in [every].')
         given |= {"connections": self._top("connections", int)} if "connections" in self.plain else {}
@@ -146,7 +146,7 @@ class _Reader(OptionFile):
         if not values:
             self.wrong("[product]", name, "is empty", "Give it values, or leave it out.")
         is_free = all(isinstance(value, dict) for value in values) and name not in ("template-args", "extra-body")
-        if not is_free and name not in _OPTIONS:
+        if not is_free and name not in _OPTIONS and not name.startswith(MODEL):
             self.unknown("[product]", name, _OPTIONS, f" A list of your own has tables: [[product.{name}]].")
         axis = [each for value in values for each in self._values(name, value, is_free=is_free)]
         names = [each.name for each in axis]
@@ -160,20 +160,13 @@ class _Reader(OptionFile):
             if given is None:
                 self.wrong(f"[[product.{name}]]", "name", "is missing", 'Name what the table is: name = "plain".')
             yield _Value(given, options)
-        elif name == "adapter" and isinstance(value, str) and "*" in value:
+        elif name.startswith(MODEL) and isinstance(value, str) and "*" in value:
             try:
-                adapters = adapters_of(value)
-            except NoAdapter:
-                self.wrong(
-                    "[product]",
-                    "adapter",
-                    f"nothing matches the pattern {value}",
-                    "An adapter is a folder with an adapter_config.json.",
-                )
+                paths = paths_of(value)
             except UsageError as error:
-                raise UsageError(f"{self.path}, [product], adapter: {error}") from None
-            for each, folder in adapters.items():
-                yield _Value(_plain(each), {name: str(folder)})
+                raise UsageError(f"{self.path}, [product], {name}: {error}") from None
+            for each, path in paths.items():
+                yield _Value(_plain(each), {name: str(path)})
         else:
             read = self.value("[product]", name, value)
             yield _Value(_shown(name, read), {name: read})
@@ -233,12 +226,13 @@ class _Reader(OptionFile):
 
 def _shown(key: str, value: Any) -> str:
     """What a value is called in the name of a run."""
+    key = key.removeprefix(MODEL)
     match key, value:
         case "system-prompt", None:
             return "plain"
         case _, None:
             return f"no-{key}"
-        case (("model" | "system-prompt" | "scenarios" | "adapter" | "label"), _):
+        case (("model" | "system-prompt" | "scenarios" | "label"), _):
             return _plain(str(value))
         case "judge", _:
             return f"by-{_plain(str(value))}"
@@ -261,35 +255,22 @@ def with_limits(sweep: SweepFile, max_cost: float | None, max_tokens_total: int 
     return replace(sweep, budget=replace(sweep.budget, **typed))
 
 
-class NoAdapter(UsageError):
-    """No adapter is where a pattern points."""
+def paths_of(pattern: str) -> dict[str, Path]:
+    """What a pattern such as DIR/step_* finds, by name, step_2 before step_10.
 
-
-def adapters_of(pattern: str) -> dict[str, Path]:
-    """The adapters that a pattern such as DIR/step_* finds, by name, step_2 before step_10.
-
-    The name is the folder's; where several are called the same, their parent's goes before it. Raises UsageError
-    where none is found, or names are the same all the same.
+    The name is the file's or folder's; where several are called the same, their parent's goes before it. Raises
+    UsageError where nothing is found, or names are the same all the same.
     """
-    adapters = [Path(path) for path in glob.glob(pattern) if (Path(path) / "adapter_config.json").is_file()]  # noqa: PTH207  # takes absolute patterns
-    if not adapters:
-        raise NoAdapter(
-            f"--adapters {pattern} finds no adapter, which is a folder with an adapter_config.json. Put the pattern "
-            "into quotes, as in 'DIR/step_*'."
-        )
-    adapters.sort(key=lambda path: _natural(str(path)))
-    names = [path.name for path in adapters]
+    paths = sorted(map(Path, glob.glob(pattern)), key=lambda path: _natural(str(path)))  # noqa: PTH207  # takes absolute patterns
+    if not paths:
+        raise UsageError(f"nothing matches the pattern {pattern}.")
+    names = [path.name for path in paths]
     if len(set(names)) < len(names):
-        names = [f"{path.absolute().parent.name}-{path.name}" for path in adapters]
+        names = [f"{path.absolute().parent.name}-{path.name}" for path in paths]
     same = [name for name, count in Counter(names).items() if count > 1]
     if same:
-        raise UsageError(f"--adapters {pattern} finds several adapters called {same[0]}. Measure them one by one.")
-    return dict(zip(names, adapters, strict=True))
-
-
-def with_adapter(settings: Settings, adapter: Path) -> Settings:
-    """These settings with another adapter."""
-    return settings.having(adapter=str(adapter), adapter_hash=None)
+        raise UsageError(f"the pattern {pattern} finds several that are called {same[0]}. Name them one by one.")
+    return dict(zip(names, paths, strict=True))
 
 
 def _natural(text: str) -> list[tuple[int, str]]:

@@ -213,7 +213,7 @@ def judges_of(settings: Settings) -> dict[Kind, Model]:
 
 def _is_ours(name: str) -> bool:
     """Whether this is a judge of maskbench's that asks no endpoint."""
-    return name.partition("/")[0] in KINDS.keys() - {"hf", "inspect"}
+    return name.partition("/")[0] in KINDS.keys() - {"inspect"}
 
 
 @cache

@@ -41,7 +41,7 @@ _FOLDERS = re.compile(
     r"(?<![\w.~:])(?<!:/)(?:~[\w.-]*|[A-Za-z]:)?[/\\]"
     r"(?:[^\s/\\'\"]+(?: [^\s/\\'\".,;:()]+){0,1}[/\\])*(?=[^\s/\\'\"])"
 )
-_PATHS = ("judge_prompts", "adapter", "steer", "system_prompt")  # settings that name a file or folder
+_PATHS = ("judge_prompts", "model_options", "system_prompt")  # settings that name a file or folder
 LONGEST = 100  # characters of a name
 _SHORTEST = 3  # characters of what is looked for in a sentence: a blank as a name would be in all of them
 _LISTS = ("resolved", "fingerprints")

@@ -65,7 +65,7 @@ from maskbench.types import (
 # The settings that go out; texts, paths but for their last part, addresses and commands are not among them.
 _SETTINGS = (
     *("subject", "judge", "scenarios", "numeric_judge", "run_label", "archetypes", "sample", "limit", "system_prompt"),
-    *("prompt_on_beliefs", "adapter", "steer", "layers", "strength", "dtype", "quantize", "statements", "beliefs"),
+    *("prompt_on_beliefs", "marks", "statements", "beliefs"),
     *("sampling", "judge_sampling", "judge_prompts", "judge_style", "judge_numbers"),
     *("protocol", "on_truncation", "filtered", "on_substitution", "placebo"),
     *("send_seed", "tool_calls", "seed", "rules", "max_error_rate", "imported"),

@@ -16,8 +16,7 @@ from maskbench.judges.doctor_reading import Doctored, Examined, Finding, Patient
 from maskbench.judges.exam.papers import paper_for
 from maskbench.method.asks import subject_ask
 from maskbench.method.forms import ask_about, form_of
-from maskbench.models.brought import WHITE_BOX
-from maskbench.models.names import KINDS, Reach, open_judges, open_subject
+from maskbench.models.names import Reach, is_served, open_judges, open_subject
 from maskbench.scenarios import open_set
 from maskbench.settings import Settings, judge_sampling
 from maskbench.types import Ask, BinaryVerdict, Failure, Message, Model, Reply, Scenario, Verdict
@@ -67,8 +66,7 @@ def _long(scenario: Scenario, characters: int) -> Ask:
 
 
 def _served(name: str, call: Small) -> tuple[Small, ...]:
-    kind = name.partition("/")[0]
-    return () if kind in {*KINDS, WHITE_BOX} - {"inspect"} else (call,)
+    return (call,) if is_served(name) or name.startswith("inspect/") else ()
 
 
 def _exam(settings: Settings) -> list[Small]:

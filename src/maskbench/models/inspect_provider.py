@@ -31,7 +31,6 @@ from maskbench.models.inspect_adapter import Exchanged, answer_schema, answered,
 from maskbench.models.install import extra, install
 from maskbench.types import Ask
 
-PROVIDER_ARGS = "model_args"  # the field of --extra-body that goes to the provider's constructor
 _NATIVE = ("google",)  # services that our client asks by another interface than Inspect does
 _UNSENT = "x-maskbench-unsent"  # our own header, from send to _response
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -76,12 +75,18 @@ class InspectModel(ChatModel):
     """A model behind a provider of Inspect; subject and judge alike.
 
     `environ` is where keys are configured; it is put into the process's environment (a `.env` file added to it), since
-    the providers read that. `options` are the further fields of --extra-body. Raises AccessError, UnknownModel or
+    the providers read that. `options` are the further fields of --extra-body, and `arguments` go to the provider's
+    constructor (-M). Raises AccessError, UnknownModel or
     UsageError before anything is asked, as far as the provider can tell.
     """
 
     def __init__(
-        self, name: str, environ: Mapping[str, str], options: Mapping[str, object] | None = None, **given: Any
+        self,
+        name: str,
+        environ: Mapping[str, str],
+        options: Mapping[str, object] | None = None,
+        arguments: Mapping[str, object] | None = None,
+        **given: Any,
     ) -> None:
         provider, model = split(name)
         service = service_of(provider, model)
@@ -90,8 +95,8 @@ class InspectModel(ChatModel):
         self._environ = dict(environ)
         self._mask, self._mask_reply = mask_of(environ), mask_of(environ, LEAST_IN_REPLIES)
         self._options: dict[str, Any] = dict(options or {})
-        self._arguments = self._options.pop(PROVIDER_ARGS, {})
-        _check_options(self._options, self._arguments)
+        self._arguments: dict[str, Any] = dict(arguments or {})
+        _check_options(self._options)
         self._api = self._open_provider(provider, model)
         if provider in SERVICES and provider not in _NATIVE:
             self._warn(f"is asked by way of Inspect; as {provider}/{model} maskbench asks it itself, which is faster")
@@ -293,15 +298,13 @@ def _providers() -> str:
     return f"It has {', '.join(names)}." if names else ""
 
 
-def _check_options(options: Mapping[str, object], arguments: object) -> None:
+def _check_options(options: Mapping[str, object]) -> None:
     for name in options:
         if name not in OPTIONS:
             raise UsageError(
-                f"--extra-body: a model of Inspect takes {', '.join(OPTIONS)} and {PROVIDER_ARGS} (an object for the "
-                f"provider), not {name}."
+                f"--extra-body: a model of Inspect takes {', '.join(OPTIONS)}, not {name}. What its provider's "
+                f"constructor takes is given by -M NAME=VALUE."
             )
-    if not isinstance(arguments, dict):
-        raise UsageError(f'--extra-body: {PROVIDER_ARGS} is an object, such as {{"{PROVIDER_ARGS}": {{"a": 1}}}}.')
 
 
 _MARKUP = re.compile(r"\[/?(?:bold|blue|red|green|yellow|italic|link[^\]]*)\]")

@@ -30,7 +30,7 @@ _BY_INSPECT = ("anthropic", "google", "azureai", "mistral")  # those that people
 _OTHERS = (
     KnownModel(f"{ANY}/SERVICE/NAME", "any other, at SERVICE_BASE_URL with SERVICE_API_KEY"),
     KnownModel("inspect/PROVIDER/NAME", "any other provider of Inspect AI"),
-    KnownModel("hf/NAME_OR_PATH", "a transformers model in this process (subject), by maskbench-whitebox"),
+    KnownModel("hf/NAME_OR_PATH", "open weights in this process (subject), by maskbench-whitebox"),
     KnownModel("pinocchio", "the small model that comes with maskbench (subject)"),
     KnownModel("rules/sandbox", "the judge that reads pinocchio"),
     KnownModel("scripted/FILE.json", "answers by rule"),

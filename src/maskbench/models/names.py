@@ -5,17 +5,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from maskbench.errors import UnknownModel, UsageError
-from maskbench.models.brought import WHITE_BOX, Brought, Options, brought, lacking
+import orjson
+
+from maskbench.errors import MaskbenchError, UnknownModel, UsageError
+from maskbench.models.brought import NONE, WHITE_BOX, Brought, Options, brought, lacking, unheard
 from maskbench.models.chat.masking import keys_in
+from maskbench.models.chat.services import ANY, SERVICES
 from maskbench.scenarios import is_starter
-from maskbench.settings import Settings, check_starts
-from maskbench.types import Kind, Model, Stage
+from maskbench.settings import Mark, Settings, Stored
+from maskbench.types import STAGES, Kind, Model, Stage
 
 if TYPE_CHECKING:
     from maskbench.models.chat.client import ChatModel
@@ -42,11 +45,11 @@ class Opening:
     gate: asyncio.Semaphore
     learned: Mapping[str, Any] | None = None
     stock: dict[Any, Any] | None = None  # what models of this process leave for the next
-    elsewhere: Elsewhere | None = None
+    tell: Callable[[str], object] = unheard
 
     def __post_init__(self) -> None:
-        """Refuse to run code that only a folder names."""
-        check_starts(self.settings, (self.stage,))
+        """Refuse what only a folder gives of a model's own options."""
+        check_typed(self.settings, (self.stage,))
 
     @property
     def rest(self) -> str:
@@ -59,7 +62,7 @@ class ModelKind:
     """What stands before the first slash of a name that is no service's, and how such a model is opened.
 
     `stages` are the parts that it can take. `check` says whether a name can be such a model's, before anything else
-    is asked of it; `try_out` what `open` would raise, where opening takes long.
+    is asked of it; `try_out` what `open` would raise, where opening takes long; `options` are what it takes for itself.
     """
 
     open: Callable[[Opening], Model]
@@ -67,15 +70,11 @@ class ModelKind:
     defaults: Defaults = Defaults()
     check: Callable[[str], object] | None = None
     try_out: Callable[[Opening], object] | None = None
-    weighs: bool = False  # it computes here, so that another machine can take it over
-
-
-# Opens a model on another machine; None for one that is opened here.
-Elsewhere = Callable[[Opening], Model | None]
+    options: type[Options] = Options
 
 
 class Reach(NamedTuple):
-    """How models are reached: keys and addresses, the gate that they wait at, and what opens them on a cluster.
+    """How models are reached: keys and addresses, the gate that they wait at, and where a line for people goes.
 
     `learned` is what their endpoints taught earlier sessions, by role: subject, binary and numeric.
     """
@@ -83,14 +82,14 @@ class Reach(NamedTuple):
     environ: Mapping[str, str]
     gate: asyncio.Semaphore
     learned: Mapping[str, Mapping[str, Any]] = {}
-    elsewhere: Elsewhere | None = None
+    tell: Callable[[str], object] = unheard
 
     def to(
         self, name: str, role: str, stage: Stage, settings: Settings, stock: dict[Any, Any] | None = None
     ) -> Opening:
         """A model to be opened this way."""
         learned = self.learned.get(role)
-        return Opening(name, stage, settings, self.environ, self.gate, learned, stock, self.elsewhere)
+        return Opening(name, stage, settings, self.environ, self.gate, learned, stock, self.tell)
 
 
 def _sim(opening: Opening) -> Model:
@@ -123,8 +122,10 @@ def _inspect(opening: Opening) -> Model:
     from maskbench.models.inspect_provider import InspectModel
 
     given = _asked_by_us(opening, _place_of(opening.name))
-    options = _extra(opening.settings) if opening.stage == "subject" else None
-    return InspectModel(opening.name, opening.environ, options, **given)
+    options, arguments = None, None
+    if opening.stage == "subject":
+        options, arguments = _extra(opening.settings), opening.settings.subject.options
+    return InspectModel(opening.name, opening.environ, options, arguments, **given)
 
 
 def _place_of(name: str) -> Endpoint:
@@ -142,17 +143,48 @@ def _inspect_name(name: str) -> object:
     return split(name)
 
 
+class ProviderOptions(Options):
+    """What a provider of Inspect takes: any names, which go to its constructor."""
+
+    @classmethod
+    def read(cls, model: str, typed: Mapping[str, Any]) -> dict[str, Any]:
+        """Text is read as JSON where it is that, as in `-M vertex=true`."""
+        return {name: _as_json(value) for name, value in typed.items() if value not in (NONE, None)}
+
+    @classmethod
+    def typed_again(cls, stored: Mapping[str, Any]) -> dict[str, Any]:
+        """All of them: nobody knows what a provider does by them."""
+        return dict(stored)
+
+    @classmethod
+    def made(cls, model: str, typed: Mapping[str, Any], **opened: Any) -> Options:
+        """They stay in the settings."""
+        return cls(**opened)
+
+    def marks(self, known: Mapping[str, Mark]) -> dict[str, Mark]:
+        """All of them as one."""
+        given = self.settings.subject.options
+        words = ", ".join(f"{name}={value}" for name, value in given.items())
+        return {"provider_args": Mark(dict(given), words)} if given else {}
+
+
+def _as_json(value: Any) -> Any:
+    try:
+        return orjson.loads(value) if isinstance(value, str) else value
+    except orjson.JSONDecodeError:
+        return value
+
+
 def _scripted(opening: Opening) -> Model:
     from maskbench.models.scripted import load_script
 
     return load_script(opening.name, Path(opening.rest))
 
 
-_ENDLESS = 1_000_000
 _OF_PINOCCHIO = Defaults(judge="rules/sandbox", scenarios="sandbox")
 KINDS: Mapping[str, ModelKind] = {
-    "inspect": ModelKind(_inspect, check=_inspect_name),
-    "pinocchio": ModelKind(_pinocchio, ("subject",), _OF_PINOCCHIO, weighs=True),
+    "inspect": ModelKind(_inspect, check=_inspect_name, options=ProviderOptions),
+    "pinocchio": ModelKind(_pinocchio, ("subject",), _OF_PINOCCHIO),
     "sim": ModelKind(_sim, ("subject",), Defaults(judge="sim-judge", scenarios="starter")),
     "sim-judge": ModelKind(_sim_judge, ("judge",)),
     "rules": ModelKind(_rules, ("judge",)),
@@ -162,8 +194,6 @@ KINDS: Mapping[str, ModelKind] = {
 
 def kind_of(name: str) -> ModelKind | None:
     """What stands before the slash of a name, ours or brought by another distribution; None for a service."""
-    from maskbench.models.chat.services import ANY, SERVICES
-
     word = _kind(name)
     if word in KINDS or word == ANY or word in SERVICES:
         return KINDS.get(word)
@@ -178,16 +208,84 @@ def _as_kind(found: Brought) -> ModelKind:
     """Models of another distribution as a kind."""
 
     def options(opening: Opening) -> Options:
-        kept = {} if opening.stock is None else opening.stock
-        return found.options(settings=opening.settings, environ=opening.environ, stage=opening.stage, kept=kept)
+        typed = opening.settings.subject.options if opening.stage == "subject" else {}
+        return found.options.made(
+            opening.name,
+            typed,
+            settings=opening.settings,
+            environ=opening.environ,
+            stage=opening.stage,
+            loaded={} if opening.stock is None else opening.stock,
+            tell=opening.tell,
+        )
 
     return ModelKind(
         lambda opening: found.open(opening.name, options(opening)),
         found.options.stages,
         check=found.options.check_name,
         try_out=lambda opening: options(opening).check(opening.name),
-        weighs=True,
+        options=found.options,
     )
+
+
+def identified(settings: Settings) -> Settings:
+    """The settings with the subject's own options read as it takes them, and with what they make of it now.
+
+    Raises UsageError for options that it does not take or that cannot be meant, RunMismatch for files that are no
+    longer what they were.
+    """
+    subject = settings.subject
+    if not subject.options:
+        return settings.having(marks={}) if subject.marks else settings
+    taker = _taker(subject.name)
+    settings = settings.having(model_options=taker.read(subject.name, subject.options))
+    options = taker.made(subject.name, settings.subject.options, settings=settings, environ={})
+    return settings.having(marks=options.marks(subject.marks))
+
+
+def _taker(subject: str) -> type[Options]:
+    kind = kind_of(subject)
+    return kind.options if kind else Options
+
+
+def device_of(settings: Settings) -> str | None:
+    """What of this machine the subject has to itself while it is asked; None where nothing, or nobody can tell."""
+    subject = settings.subject
+    if _kind(subject.name) == "pinocchio":
+        return "cpu"
+    try:
+        return _taker(subject.name).made(subject.name, subject.options, settings=settings, environ={}).occupies()
+    except MaskbenchError:
+        return None  # an error of the run itself, later
+
+
+def is_loaded(name: str) -> bool:
+    """Whether a model is one of another distribution, which takes a while to be there."""
+    kind = kind_of(name)
+    return kind is not None and kind.try_out is not None
+
+
+def typed_again(settings: Settings, stages: Sequence[Stage] = STAGES) -> dict[str, Any]:
+    """The subject's own options that count only where somebody types them, where these stages are asked."""
+    subject = settings.subject
+    if "subject" not in stages or not subject.options:
+        return {}
+    return _taker(subject.name).typed_again(subject.options)
+
+
+def check_typed(settings: Settings, stages: Sequence[Stage]) -> None:
+    """Raise UsageError where a model would be asked by options that only a folder gives."""
+    if isinstance(settings, Stored) and (named := typed_again(settings, stages)):
+        raise UsageError(
+            f"These settings were read from a folder, and {' and '.join(named)} may run code or open a file here. "
+            "Nothing that a folder holds is run unasked. Give them in settings of your own (Settings.of)."
+        )
+
+
+def is_served(name: str) -> bool:
+    """Whether a model of this name is at an endpoint: it is of no kind of ours, and no distribution brings it."""
+    word = name.partition("/")[0]
+    return word not in KINDS and word != WHITE_BOX and (word in SERVICES or brought(word) is None)
 
 
 def defaults(subject: str) -> Defaults:
@@ -199,7 +297,7 @@ def defaults(subject: str) -> Defaults:
 
 
 def is_pinocchio(subject: str) -> bool:
-    """Whether this is pinocchio, embedded or as a transformers model, trained further or not."""
+    """Whether this is pinocchio, embedded or as a model of hf/, trained further or not."""
     if _kind(subject) != WHITE_BOX:
         return _kind(subject) == "pinocchio"
     from maskbench.pinocchio.network import is_organism
@@ -238,7 +336,6 @@ def _check_one(name: str, stage: Stage, settings: Settings, environ: Mapping[str
             f"The name of the {stage} holds a key of the environment, and names are written everywhere. Give the "
             "model's name, and the key in its variable alone."
         )
-    settings = settings.having(device=None) if settings.pace.cluster else settings  # it is there that a device must be
     opening = Opening(name, stage, settings, environ, asyncio.Semaphore(1))
     kind = _able(opening)
     if kind and kind.try_out:
@@ -279,21 +376,8 @@ def _check_pairing(settings: Settings) -> None:
             raise UsageError(f"{judge} reads only what pinocchio says. Give {settings.subject.name} another --judge.")
 
 
-def open_alone(name: str, stage: Stage, settings: Settings, environ: Mapping[str, str]) -> Model:
-    """One model by itself, in a process that has nothing else of the run; raises as `open_subject` does."""
-    return _open(Opening(name, stage, settings, environ, asyncio.Semaphore(_ENDLESS)))
-
-
-def weighs(name: str) -> bool:
-    """Whether the model of this name computes where it is opened."""
-    kind = kind_of(name)
-    return kind is not None and kind.weighs
-
-
 def _open(opening: Opening) -> Model:
     kind = _able(opening)
-    if opening.elsewhere and (model := opening.elsewhere(opening)) is not None:
-        return model
     return kind.open(opening) if kind else open_chat(opening)
 
 

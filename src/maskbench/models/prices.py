@@ -15,7 +15,7 @@ from msgspec import Meta, Struct, structs
 
 from maskbench.errors import UsageError
 from maskbench.models.chat.services import SERVICES
-from maskbench.models.names import KINDS
+from maskbench.models.names import is_served
 from maskbench.plain import read_toml
 
 OWN_FILE = "maskbench-prices.toml"  # in the working folder, where the variable names no other
@@ -106,7 +106,7 @@ def price_of(model: str, *lists: Prices) -> Price | None:
         if beginnings:
             return known[max(beginnings, key=len)]
     service = model.partition("/")[0]
-    is_own = service in KINDS or (service in SERVICES and SERVICES[service].local)
+    is_own = not is_served(model) or (service in SERVICES and SERVICES[service].local)
     return FREE if is_own else None
 
 

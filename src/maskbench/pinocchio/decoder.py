@@ -140,7 +140,7 @@ def _in_pairs(columns: Floats, width: int) -> Floats:
 
 
 def _turns(theta: float, width: int, context: int) -> NDArray[np.complex64]:
-    """By how much each pair is turned at each place, (context, width / 2); angles in float32, as in transformers."""
+    """By how much each pair is turned at each place, (context, width / 2); angles in float32, as in its training."""
     exponents = np.arange(0, width, 2, dtype=np.float32) / np.float32(width)
     slow = (np.float32(1.0) / np.float32(theta) ** exponents).astype(np.float32)
     angles = np.outer(np.arange(context, dtype=np.float32), slow)

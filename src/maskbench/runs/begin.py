@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
@@ -15,7 +15,6 @@ from maskbench.errors import RunMismatch, RunUnreadable, ScenarioError, UsageErr
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.said_and_did import pair
-from maskbench.models.names import Elsewhere
 from maskbench.runs.folder import RECORD, RunFolder, check_same, complete_by_others
 from maskbench.runs.passes import is_finished, passes_of
 from maskbench.runs.record import (
@@ -320,28 +319,3 @@ def allow_files(connections: int, watcher: Watcher) -> None:
             f"Beware: this process may have {soft:,} files open, which is too few for --connections {connections:,}. "
             f"Give {max(1, soft - _OTHERS):,} or fewer, or have the limit raised (`ulimit -Hn` shows it)."
         )
-
-
-def spread_over(settings: Settings, tell: Callable[[str], object]) -> AbstractContextManager[Elsewhere | None]:
-    """A block with what opens models on the run's cluster, None where it has none; they end with the block.
-
-    Entering it raises UsageError where the cluster cannot be joined.
-    """
-    if settings.pace.cluster is None:
-        return nullcontext()
-    from maskbench.runs.cluster_models import opener
-
-    return opener(settings, settings.pace.cluster, tell)
-
-
-def joined(runs: Iterable[Settings], at_once: int) -> AbstractContextManager[None]:
-    """A block in which runs share one cluster, so many of them at once; nothing where none of them has any.
-
-    Entering it raises UsageError where they name several, or it cannot be joined.
-    """
-    runs = [settings for settings in runs if settings.pace.cluster is not None]
-    if not runs:
-        return nullcontext()
-    from maskbench.runs.cluster import join_all
-
-    return join_all([settings.pace.cluster or "" for settings in runs], at_once)

@@ -299,7 +299,7 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
     """
     record = folder.read()
     holds = f"{folder.path} holds {'an exam' if folder.is_exam else 'a run'}"
-    before, now = options_of(record.settings), options_of(settings)
+    before, now = _side_by_side(record.settings, settings)
     names = (Path(each.design.scenarios).name for each in (record.settings, settings))
     elsewhere = len(set(names)) == 1 and hashes.get("scenarios") == record.scenarios.hash  # what it holds has moved
     for option in now:
@@ -309,9 +309,10 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
                 f"or leave the model out (`maskbench run --out {folder.path}`), or give this one another --out."
             )
         if before[option] != now[option] and option != _ADDED and not (option == "--scenarios" and elsewhere):
+            was, is_ = _in_words(option, (record.settings, before[option]), (settings, now[option]))
             raise RunMismatch(
                 f"{holds} with {'the paper' if folder.is_exam and option == '--scenarios' else option} "
-                f"{shown_value(before[option])}, and this one asks for {shown_value(now[option])}."
+                f"{was}, and this one asks for {is_}."
                 f"{_judged_instead(folder, settings, option, now[option])} this one another --out."
             )
     told = {name: value for name, value in hashes.items() if name != "prompts" or settings.judging.reads_prompts}
@@ -368,6 +369,22 @@ def _other_prompts(judged: Record | Judged, now: str) -> str:
     )
 
 
+def _in_words(option: str, *had: tuple[Settings, object]) -> list[str]:
+    """Two values of an option as people read them; what an option of a model's own makes of it in its words."""
+    marks = [settings.subject.marks.get(option.removeprefix("-M ")) for settings, _ in had]
+    words = [
+        mark.words.removeprefix(f"{option.removeprefix('-M ')}=") if mark and mark.words else shown_value(value)
+        for mark, (_, value) in zip(marks, had, strict=True)
+    ]
+    return words if words[0] != words[1] else [shown_value(value) for _, value in had]
+
+
+def _side_by_side(before: Settings, now: Settings) -> tuple[dict[str, object], dict[str, object]]:
+    """The options of both, each with those that only the other has as none."""
+    old, new = options_of(before), options_of(now)
+    return {**dict.fromkeys(new), **old}, {**dict.fromkeys(old), **new}
+
+
 def options_of(settings: Settings) -> dict[str, object]:
     """Every setting that may not change, under its name on the command line."""
     named = {
@@ -384,8 +401,9 @@ def options_of(settings: Settings) -> dict[str, object]:
         if name in ("sampling", "judge_sampling"):
             parts = asdict(value).items()
             sampling |= {_option(f"{name.removesuffix('sampling')}{part}"): number for part, number in parts}
-        else:
+        elif name != "marks":
             options[named.get(name) or _option(name)] = value
+    options |= {f"-M {name}": mark.value for name, mark in settings.subject.marks.items()}
     return options | sampling  # these last: where a style or a protocol brought them, that is what was typed
 
 

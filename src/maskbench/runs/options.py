@@ -29,7 +29,7 @@ from maskbench.types import Sampling
 # The panels of the help, in their order.
 SCENARIOS, SUBJECT, ASKED = "Scenarios", "The subject", "What the subject is asked"
 CHECKS = "Control on the subject (extra calls; a finished run can add them)"
-LOCAL, JUDGE, SCORING = "A model in this process (hf/)", "Judge", "Scoring"
+JUDGE, SCORING = "Judge", "Scoring"
 HOW, MONEY = "How it runs", "What it may cost"
 
 
@@ -180,7 +180,7 @@ _TABLE = {
         "A reply that another model gave than the one asked for, as a router's fallback does, is counted and named, or "
         "is a failure.",
     ),
-    "seed": Option(SCENARIOS, "N", "N seeds the sample, and simulated and local models."),
+    "seed": Option(SCENARIOS, "N", "N seeds the sample, and simulated models and those in this process."),
     "send_seed": Option(
         SUBJECT,
         "",
@@ -210,51 +210,14 @@ _TABLE = {
         "",
         "One more neutral reply is judged as if it were a statement: its share of lies is the false-lie floor.",
     ),
-    "adapter": Option(
-        LOCAL,
-        "DIR",
-        "The subject wears this adapter, which PEFT or `maskbench-whitebox lorra` wrote.",
+    "model_options": Option(
+        SUBJECT,
+        "NAME=VALUE",
+        "The subject takes this option of its own, as its kind declares it (hf/, inspect/, or one that you installed). "
+        "You may give it several times, and NAME=none leaves one out.",
         "none",
-        typed=Path,
+        typed=list[str],
     ),
-    "steer": Option(
-        LOCAL,
-        "FILE",
-        "These vectors of `maskbench-whitebox steer` are added to the subject's hidden states while it answers.",
-        "none",
-        typed=Path,
-    ),
-    "layers": Option(
-        LOCAL,
-        "LIST",
-        "These layers are steered. The first layer is 0, and a list is written as 10,12-16.",
-        "all that the vectors have",
-        typed=str,
-    ),
-    "strength": Option(LOCAL, "X", "The vectors are added X times. X may be negative."),
-    "dtype": Option(
-        LOCAL, "NAME", "Weights are kept in this type: auto (the checkpoint's own, fp32 on a CPU), fp32, bf16 or fp16."
-    ),
-    "quantize": Option(
-        LOCAL,
-        "NAME",
-        "Weights are reduced to 4bit or 8bit, which needs bitsandbytes (pip install bitsandbytes).",
-        "none",
-    ),
-    "device": Option(
-        LOCAL,
-        "NAME",
-        "The model is put on this device: cpu, cuda, cuda:1, or auto, which spreads its layers over all GPUs.",
-        "cuda where there is one",
-    ),
-    "batch_tokens": Option(
-        LOCAL,
-        "N",
-        "A batch may come to hold N tokens of prompts and answers. N is halved where memory runs out.",
-        "what fits the GPU; 32768 on a CPU",
-    ),
-    "threads": Option(LOCAL, "N", "Torch computes with N threads on a CPU.", "the quicker of one and all, timed"),
-    "trust_remote_code": Option(LOCAL, "", "maskbench runs the code that the model brings along."),
     "judge": Option(
         JUDGE, "MODEL", "This model gives the verdicts.", "rules/sandbox for pinocchio, sim-judge for sim; else none"
     ),
@@ -320,16 +283,6 @@ _TABLE = {
         "none, what is under way in batches is asked live all the same.",
         "all requests are live",
     ),
-    "cluster": Option(
-        HOW,
-        "auto|local|ADDRESS|none",
-        "Models in this process and requests are spread over the machines of this Ray cluster: auto is the one that "
-        "this machine belongs to, local is one that lasts as long as the run.",
-        "none",
-    ),
-    "gpus_per_model": Option(
-        HOW, "X", "Each copy of a model on the cluster gets X GPUs, such as 0.5.", "as many as its weights need"
-    ),
     "timeout": Option(HOW, "X", "A request may take X seconds."),
     "retries": Option(HOW, "N", "A request that fails in passing is tried N times more."),
     "rpm": _money("N", "A service gets at most N requests a minute.", "rpm", "none", HOW),
@@ -361,8 +314,12 @@ IN_FILES = (
     *JUDGED_AS,
     *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens"),
     *("whole_ends", "template_args", "extra_body", "rpm", "tpm", "timeout", "retries"),
-    *("dtype", "quantize", "device", "batch_tokens", "threads"),
 )
+
+
+def typed_as(name: str) -> str:
+    """How an option is typed: --name, and the options of a model's own behind one letter."""
+    return "-M" if name == "model_options" else f"--{name.replace('_', '-')}"
 
 
 class Clash(NamedTuple):
@@ -381,17 +338,13 @@ CLASHES = (
         lambda each: each.design.prompt_on_beliefs and each.design.system_prompt is None,
         "--prompt-on-beliefs says where a prompt goes. Give it, too: --system-prompt NAME.",
     ),
-    Clash(
-        lambda each: each.subject.steer is None and (each.subject.layers is not None or each.subject.strength != 1.0),
-        "--layers and --strength say how to steer. Give the vectors, too: --steer FILE.",
-    ),
 )
 
 
 def check(settings: Settings) -> None:
     """Raise UsageError for settings that cannot be meant: of another type, outside of a limit, or that clash."""
     for name, value in settings.options.items():
-        option = f"--{name.replace('_', '-')}"
+        option = typed_as(name)
         _check_type(option, value, _kind(name))
         least, most = _limits(_kind(name, whole=True))
         if value is not None and least is not None and value < least:

@@ -17,8 +17,8 @@ from maskbench.method.asks import VERDICTS, Calls
 from maskbench.method.folds import finished
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.outcomes import Items
-from maskbench.models.names import Reach
-from maskbench.runs.begin import allow_files, spread_over
+from maskbench.models.names import Reach, check_typed
+from maskbench.runs.begin import allow_files
 from maskbench.runs.bill import StagePrices
 from maskbench.runs.executor import Executor, measuring
 from maskbench.runs.live import Gate
@@ -27,7 +27,7 @@ from maskbench.runs.meter import known_prices, metering
 from maskbench.runs.record import About, Session, describe, describe_judges, ending, moved, session
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
-from maskbench.settings import Settings, check_starts
+from maskbench.settings import Settings
 from maskbench.types import STAGES, Kind, Model, Scenario, Stage
 
 UNLIMITED = 10_000  # connections, where how many there may be is for somebody else to say
@@ -95,16 +95,15 @@ class Asking:
     def carry_out(
         self, book: Book, opens: Callable[[Reach], Asked], executor: Callable[[Asked, Gate], Executor], calls: Calls
     ) -> None:
-        """Have it asked in a loop of its own, on a cluster where the settings have one.
+        """Have it asked in a loop of its own.
 
         `calls` are those that a watcher expects. Raises as the executor does.
         """
-        check_starts(self.settings, self.stages)
-        with spread_over(self.settings, self.watcher.tell) as place:
-            gate = self.stopper.gate(self.settings.pace.connections)
-            learned = {role: about.learned for role, about in book.known.items()}
-            asked = opens(Reach(self.environ, gate, learned, place))
-            self._carry_out(book, asked, gate, lambda: executor(asked, gate), calls)
+        check_typed(self.settings, self.stages)
+        gate = self.stopper.gate(self.settings.pace.connections)
+        learned = {role: about.learned for role, about in book.known.items()}
+        asked = opens(Reach(self.environ, gate, learned, self.watcher.tell))
+        self._carry_out(book, asked, gate, lambda: executor(asked, gate), calls)
 
     def _carry_out(self, book: Book, asked: Asked, gate: Gate, executor: Callable[[], Executor], calls: Calls) -> None:
         prices = known_prices(self.settings, self.environ, self.own, self.stages, self.kept)

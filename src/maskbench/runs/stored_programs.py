@@ -1,8 +1,9 @@
-"""The one place where what a folder holds becomes settings to ask by: what it joins or trusts has to be typed again.
+"""The one place where what a folder holds becomes settings to ask by: what it may open or run has to be typed again.
 
-A folder may come from somebody else. So its cluster and its word that a model's code is trusted count for nothing: only
-those of the command that is being carried out do. `settings.Stored` marks what was read from a folder, and nothing is
-opened by settings that have the mark and join or trust something (`settings.check_starts`).
+A folder may come from somebody else. So the options of a model's own count for nothing there, but for those of which
+the model says that a folder may keep them (`models.brought.Takes`): only what the command names that is being carried
+out does. `settings.Stored` marks what was read from a folder, and no model is opened by settings that have the mark
+and such options (`models.names.check_typed`).
 """
 
 from __future__ import annotations
@@ -12,35 +13,33 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from maskbench.errors import UsageError
-from maskbench.settings import VALUES, Settings, starts
+from maskbench.models.brought import NONE
+from maskbench.models.names import typed_again
+from maskbench.settings import VALUES, Settings
 from maskbench.types import STAGES, Stage
 
 
 def to_ask_by(settings: Settings, typed: Collection[str], folder: Path, stages: Sequence[Stage] = STAGES) -> Settings:
     """Settings of a folder, with what was typed put in, as settings to ask by.
 
-    `typed` are the names of the options that were; `stages` say who is asked. Raises UsageError for what would join a
-    machine or trust code and was not typed again.
+    `typed` are the names of the model's own options that were; `stages` say who is asked. Raises UsageError for what
+    counts only where it is typed, and was not.
     """
-    for name, option in _options(settings, stages).items():
+    for name, value in typed_again(settings, stages).items():
         if name not in typed:
-            leave = f", or leave it out with {option[0]} none" if len(option) > 1 else ""
+            option = shlex.join(_words(name, value))
             raise UsageError(
-                f"{folder} was made with `{shlex.join(option)}`, which runs code here or on another machine. Nothing "
-                f"that a folder holds is run unasked: it may come from somebody else. If you trust it, add "
-                f"{shlex.join(option)} to the command{leave}. To print what is there, `maskbench score {folder}`."
+                f"{folder} was made with `{option}`, which may run code or open a file here. Nothing that a folder "
+                f"holds is run unasked: it may come from somebody else. If you trust it, add {option} to the command, "
+                f"or leave it out with -M {name}={NONE}. To print what is there, `maskbench score {folder}`."
             )
     return Settings(**{name: getattr(settings, name) for name in VALUES})
 
 
-def typed_again(settings: Settings, stages: Sequence[Stage] = STAGES) -> list[str]:
+def words_again(settings: Settings) -> list[str]:
     """The words that a command needs to go on with settings that were typed just now."""
-    return [word for option in _options(settings, stages).values() for word in option]
+    return [word for name, value in typed_again(settings).items() for word in _words(name, value)]
 
 
-def _options(settings: Settings, stages: Sequence[Stage]) -> dict[str, list[str]]:
-    """What these settings join or trust, by its name, as it is typed."""
-    return {
-        name: [f"--{name.replace('_', '-')}", *([] if value is True else [value])]
-        for name, value in starts(settings, stages).items()
-    }
+def _words(name: str, value: object) -> list[str]:
+    return ["-M", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]

@@ -10,8 +10,7 @@ from maskbench.errors import MaskbenchError, RunMismatch, UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms import prompts_of
 from maskbench.models.chat.extra_fields import check_extra
-from maskbench.models.hf.opening import check_options, identified
-from maskbench.models.names import check_judges, check_models
+from maskbench.models.names import check_judges, check_models, identified
 from maskbench.runs.begin import check_held, wanted
 from maskbench.runs.bill import prices_kept
 from maskbench.runs.estimate import Estimate, estimate, planned
@@ -108,7 +107,6 @@ def _check_asked(task: Task, environ: Mapping[str, str], budget: Budget) -> None
     """Raise what a run would as soon as it began: settings, files, names, keys, addresses, prices and scenarios."""
     settings, run = identified(task.settings), RunFolder(task.folder)
     check(settings)
-    check_options(settings)
     check_extra(settings, environ)
     (check_judges if task.verdicts else check_models)(settings, environ)
     prompts = prompts_of(settings)
@@ -126,12 +124,8 @@ def _check_run(folder: RunFolder, settings: Settings, environ: Mapping[str, str]
     check_held(folder, settings, prompts, wanted(folder, settings, environ, Unwatched()))
 
 
-STARTED = ("cluster", "trust_remote_code")  # which the file says, and not the folder
-
-
 def judging(folder: RunFolder, settings: Settings) -> Settings:
     """The settings of a run in a folder, with the judging, the budget and the connections of others."""
-    options = settings.options
-    started = {name: options[name] for name in ("connections", *STARTED)}
-    stored = folder.settings().having(judging=settings.judging, budget=settings.budget, **started)
-    return to_ask_by(stored, STARTED, folder.path, ("judge",))
+    connections = settings.pace.connections
+    stored = folder.settings().having(judging=settings.judging, budget=settings.budget, connections=connections)
+    return to_ask_by(stored, (), folder.path, ("judge",))

@@ -11,7 +11,7 @@ import orjson
 
 from maskbench.errors import MaskbenchError, UsageError
 from maskbench.judges.verdict_sets import check_name
-from maskbench.models.hf.opening import identified
+from maskbench.models.names import device_of, identified
 from maskbench.runs.folder import RunFolder, options_of
 from maskbench.settings import Budget, Judging, Settings
 from maskbench.types import Stage
@@ -92,7 +92,7 @@ def arrange(runs: Mapping[str, Settings], out: Path, *, without: Collection[str]
     tasks: dict[str, Task] = {}
     for name, settings in runs.items():
         if bases[name] == name:
-            tasks[name] = Task(name, settings, RunFolder(out / name).path, device=_device_of(settings))
+            tasks[name] = Task(name, settings, RunFolder(out / name).path, device=device_of(settings))
     for name, settings in runs.items():
         if bases[name] != name:
             tasks[name] = _judged(name, settings, tasks[bases[name]], tasks)
@@ -100,11 +100,9 @@ def arrange(runs: Mapping[str, Settings], out: Path, *, without: Collection[str]
 
 
 def _asks(settings: Settings) -> bytes:
-    """Everything that is asked; files of weights that are still to be read are told apart by their paths."""
-    subject = settings.subject
-    hashed = ((subject.adapter, subject.adapter_hash), (subject.steer, subject.steer_hash))
-    files = [path for path, known in hashed if known is None]
-    return orjson.dumps([options_of(settings), files], option=orjson.OPT_SORT_KEYS, default=str)
+    """Everything that is asked; a model's own options stand for what they make of it until that is known."""
+    own = settings.subject.options if not settings.subject.marks else None
+    return orjson.dumps([options_of(settings), own], option=orjson.OPT_SORT_KEYS, default=str)
 
 
 def _replies(settings: Settings) -> bytes:
@@ -138,23 +136,3 @@ def _judged(name: str, settings: Settings, base: Task, tasks: Mapping[str, Task]
 def sources(task: Task, tasks: Mapping[str, Task]) -> Iterator[Task]:
     """The tasks whose verdicts a judging task may copy: those on the same replies."""
     yield from (tasks[name] for name in task.follows)
-
-
-def _device_of(settings: Settings) -> str | None:
-    """The device of this machine that the subject of a run works on."""
-    kind = settings.subject.name.partition("/")[0]
-    if settings.pace.cluster is not None or kind not in ("hf", "pinocchio"):
-        return None
-    return _device(settings.pace.device) if kind == "hf" else "cpu"
-
-
-def _device(asked: str | None) -> str:
-    """The device of a model in this process; one that torch cannot use is the run's own error, later."""
-    from maskbench.models.hf.loading import device_of, require_torch
-
-    try:
-        require_torch()
-        device = device_of(asked)
-    except UsageError:
-        return str(asked)
-    return "cuda" if device == "auto" else device

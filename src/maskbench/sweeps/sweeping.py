@@ -19,7 +19,6 @@ from maskbench.models.chat.services import environment
 from maskbench.plain import plain
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
-from maskbench.runs.begin import joined
 from maskbench.runs.disk import inherited, make_folder
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.loop import Stopper
@@ -119,7 +118,7 @@ class _Sweep:
         self._count_before()
         for task in self.tasks.values():
             self._put(Swept(task, "waiting"))
-        with joined(self.runs.values(), self.at_once), signals(self._interrupt):
+        with signals(self._interrupt):
             while self._start() or self._stoppers:
                 if self._stoppers:
                     self._wait()

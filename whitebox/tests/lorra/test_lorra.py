@@ -16,7 +16,7 @@ import torch
 import measured_runs
 from calls import typed
 from maskbench.errors import Interrupted, RunLocked, UsageError
-from maskbench.models.hf.adapters import adapter_hash, with_adapter
+from maskbench.models.hf.adapters import with_adapter
 from maskbench.models.hf.loading import Loaded, load
 from maskbench.results.scored import score
 from maskbench.types import Message
@@ -410,7 +410,7 @@ def test_pinocchio_learns_to_lie_less(tmp_path: Path) -> None:
     loaded = load("pinocchio", device="cpu")
     train(loaded, recipe("lorra", "pinocchio", steps=15, rate=5e-3), tmp_path / "a")
     options = {"scenarios": "sandbox:1001", "sample": 60, "judge": "rules/sandbox", "numeric_judge": "rules/sandbox"}
-    adapter = {"adapter": str(tmp_path / "a"), "adapter_hash": adapter_hash(tmp_path / "a")}
+    adapter = {"model_options": {"adapter": str(tmp_path / "a")}}
     before = score(measured_runs.run(tmp_path / "before", "hf/pinocchio", **options)).counts
     after = score(measured_runs.run(tmp_path / "after", "hf/pinocchio", **options, **adapter)).counts
     assert before["lie"] >= 25
@@ -533,7 +533,7 @@ def test_the_command(command: Any, folders: dict[str, Path], tmp_path: Path) -> 
     code, out, err = command(f"hf/{folders['llama']}", *options)
     assert code == 0, err
     assert "4 steps of 2 from the 5 texts" in out
-    assert f"maskbench run hf/{folders['llama']} --adapter A" in " ".join(out.split())
+    assert f"maskbench run hf/{folders['llama']} -M adapter=A" in " ".join(out.split())
     assert re.search(r"^loss +[▁-█]+", out, re.MULTILINE)
     assert "step 4 of 4, loss" in err
     code, again, err = command(folders["llama"], *options)

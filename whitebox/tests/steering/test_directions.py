@@ -365,7 +365,7 @@ def test_the_command_writes_vectors_and_says_how_to_use_them(
     assert re.search(r"layer +pairs told apart +95 % interval +AUC +length at strength 1", out)
     assert re.search(r"^0 +[\d.]+ of 3 +\d+–\d+ % +[01]\.\d{3} ", out, re.MULTILINE)
     assert [line.split()[0] for line in out.splitlines()[-LAYERS:]] == [str(layer) for layer in range(LAYERS)]
-    assert f"maskbench run hf/{model} --steer v.safetensors --layers 2 --strength 4" in err
+    assert f"maskbench run hf/{model} -M steer=v.safetensors -M layers=2 -M strength=4" in err
     assert len(vectors.about["created"]) == len("2026-01-01")
     assert vectors.about["contrast"]["hash"] == open_contrast(str(tmp_path / "mine.jsonl")).content_hash
 

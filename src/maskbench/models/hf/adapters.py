@@ -25,7 +25,7 @@ def adapter_hash(adapter: Path) -> str:
     weights = adapter / WEIGHTS
     if not weights.is_file():
         has = f"only {PICKLE}, and reading that can run code" if (adapter / PICKLE).is_file() else "no weights"
-        raise UsageError(f"--adapter {adapter} has {has}. Save the adapter as {WEIGHTS}.")
+        raise UsageError(f"The adapter {adapter} has {has}. Save the adapter as {WEIGHTS}.")
     content = hashlib.sha256(json.dumps({**config, _BASE: None}, sort_keys=True).encode())
     with weights.open("rb") as file:
         content.update(hashlib.file_digest(file, "sha256").digest())
@@ -37,11 +37,11 @@ def adapter_config(adapter: Path) -> dict[str, Any]:
     try:
         config = json.loads((adapter / CONFIG).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UsageError(f"--adapter {adapter} holds no adapter: it has no {CONFIG}, which PEFT writes.") from None
+        raise UsageError(f"{adapter} holds no adapter: it has no {CONFIG}, which PEFT writes.") from None
     except (OSError, ValueError) as error:
-        raise UsageError(f"--adapter {adapter}: its {CONFIG} cannot be read ({error}).") from None
+        raise UsageError(f"The adapter {adapter}: its {CONFIG} cannot be read ({error}).") from None
     if not isinstance(config, dict):
-        raise UsageError(f"--adapter {adapter}: its {CONFIG} is not what PEFT writes.")
+        raise UsageError(f"The adapter {adapter}: its {CONFIG} is not what PEFT writes.")
     return config
 
 
@@ -60,7 +60,7 @@ def check_base(adapter: Path, name: str, folder: Path) -> None:
         gone = Path(made_for).is_absolute() or made_for.startswith(".")
         same = gone or Path(name).is_dir() or made_for.lower() == name.partition("@")[0].lower()
     if not same:
-        raise UsageError(f"--adapter {adapter} was made for {made_for}, not for {name}.")
+        raise UsageError(f"The adapter {adapter} was made for {made_for}, not for {name}.")
 
 
 def with_adapter(loaded: Loaded, adapter: Path) -> Loaded:
@@ -74,7 +74,7 @@ def with_adapter(loaded: Loaded, adapter: Path) -> Loaded:
             model = PeftModel.from_pretrained(loaded.model, str(adapter))
     except (ValueError, RuntimeError, KeyError, TypeError) as error:
         words = " ".join(str(error).split())[:300]
-        raise UsageError(f"--adapter {adapter} does not go on {loaded.name}: {words}") from error
+        raise UsageError(f"The adapter {adapter} does not go on {loaded.name}: {words}") from error
     try:
         _check_placed(model, adapter, loaded.name)
     except UsageError:
@@ -100,4 +100,4 @@ def _check_placed(adapted: Any, adapter: Path, name: str) -> None:
     places = set(get_peft_model_state_dict(adapted, save_embedding_layers=False))
     odd = sorted(places - weights) or sorted(key for key in weights - places if "lora_" in key)
     if odd:
-        raise UsageError(f"--adapter {adapter} does not go on {name}: {odd[0]} is in one of them only.")
+        raise UsageError(f"The adapter {adapter} does not go on {name}: {odd[0]} is in one of them only.")

@@ -126,14 +126,14 @@ def device_of(device: str | None) -> str:
         return "cuda" if torch.cuda.is_available() else "cpu"
     if device == "auto":
         if find_spec("accelerate") is None:
-            raise UsageError(f"--device auto needs accelerate, which is not installed. Type: {install('accelerate')}")
+            raise UsageError(f"The device auto needs accelerate, which is not installed. Type: {install('accelerate')}")
         return "auto" if torch.cuda.is_available() else "cpu"
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         words = str(error).partition("\n")[0]
         known = "cpu, cuda, cuda:1, or auto"
-        raise UsageError(f"--device {device}: torch cannot use it here ({words}). Give {known}.") from None
+        raise UsageError(f"The device {device}: torch cannot use it here ({words}). Give {known}.") from None
     return device
 
 
@@ -142,10 +142,10 @@ def check_quantize(quantize: str | None) -> None:
     if quantize is None:
         return
     if quantize not in QUANTISED:
-        raise UsageError(f"--quantize {quantize}: give {' or '.join(QUANTISED)}.")
+        raise UsageError(f"quantize is {quantize}: give {' or '.join(QUANTISED)}.")
     if find_spec("bitsandbytes") is None:
         raise UsageError(
-            f"--quantize {quantize} needs bitsandbytes, which is not installed. Without it, --dtype bf16 takes half "
+            f"Weights in {quantize} need bitsandbytes, which is not installed. Without it, the dtype bf16 takes half "
             f"the memory of fp32. To install it, type: {install('bitsandbytes')}"
         )
 
@@ -183,7 +183,9 @@ def check_safetensors(folder: Path, name: str) -> None:
         raise UnknownModel(_gguf(str(files[0]), files[0]))
     if not has_config:
         adapter = (folder / "adapter_config.json").is_file()
-        hint = "It is an adapter: name its base model, and it by --adapter." if adapter else "Is it another folder?"
+        hint = (
+            "It is an adapter: name its base model, and give it as the adapter." if adapter else "Is it another folder?"
+        )
         raise UnknownModel(f"{name} holds no model: it has no config.json. {hint}")
     if not has_weights:
         other = sorted(path.name for kind in ("*.bin", "*.pt", "*.pth") for path in folder.glob(kind))
@@ -262,7 +264,9 @@ def _unloadable(name: str, error: Exception) -> MaskbenchError:
     """What the libraries raise, as one error with what they said."""
     words = " ".join(str(error).split())
     if "trust_remote_code" in words:
-        return UsageError(f"{name} brings code of its own. If you have read it and trust it, add --trust-remote-code.")
+        return UsageError(
+            f"{name} brings code of its own. If you have read it and trust it, add -M trust_remote_code=true."
+        )
     return UnknownModel(f"{name} cannot be loaded: {words[:300]}")
 
 
@@ -283,7 +287,7 @@ def _read(
         )
     except _FAULTS as error:
         if out_of_memory(error):
-            advice = "Try --dtype bf16, --quantize 4bit, --device auto (several GPUs), or another --device."
+            advice = "Try the dtype bf16, to quantize to 4bit, or the device auto (several GPUs) or another."
             raise UsageError(f"{name} does not fit the memory of {', '.join(places.values())}. {advice}") from error
         raise _unloadable(name, error) from error
     return tokenizer, model
@@ -325,7 +329,7 @@ def _dtype(dtype: str, config: Any, *, on_cpu: bool) -> Any:
     import torch
 
     if dtype != "auto" and dtype not in DTYPES:
-        raise UsageError(f"--dtype {dtype}: give auto, {', '.join(DTYPES)}.")
+        raise UsageError(f"dtype is {dtype}: give auto, {', '.join(DTYPES)}.")
     if dtype != "auto":
         return getattr(torch, DTYPES[dtype])
     if on_cpu:

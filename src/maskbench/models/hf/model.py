@@ -245,7 +245,7 @@ class HfModel:
     def _trouble(self, sample: Sample, text: str, *, cut: bool, unclosed: bool) -> Failure | None:
         tokens = len(sample.tokens)
         if sample.broken:
-            detail = "the logits are no numbers any more: try --dtype bf16 or fp32, or a smaller --strength"
+            detail = "the logits are no numbers any more: try the dtype bf16 or fp32, or a smaller strength"
             return Failure("subject", "raised", f"{self.name}: {detail}.")
         if unclosed or (cut and not is_visible(text)):
             return Failure("subject", "unclosed_reasoning", f"the answer was still only reasoning at {tokens} tokens")

@@ -1,15 +1,18 @@
-"""From the settings of a run to a model in this process; what can be checked without its weights is checked first."""
+"""What a transformers model in this process takes, and how it is opened; its options are checked before its weights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from maskbench.doors import Options, fields
-from maskbench.errors import RunMismatch, UnknownModel, UsageError
+from msgspec import Meta
+
+from maskbench.doors import Options, Takes, fields, unheard
+from maskbench.errors import UnknownModel, UsageError
 from maskbench.models.hf.adapters import adapter_hash, check_base, with_adapter, without_adapter
 from maskbench.models.hf.loading import (
     check_quantize,
@@ -20,21 +23,73 @@ from maskbench.models.hf.loading import (
     require_torch,
     shape,
 )
+from maskbench.models.hf.steering import layer_numbers
 from maskbench.models.hf.vectors import load_vectors
-from maskbench.settings import Settings
-from maskbench.types import Stage
+from maskbench.settings import Mark
+from maskbench.types import Model, Stage
 
 if TYPE_CHECKING:
     from maskbench.models.hf.batches import Steering
     from maskbench.models.hf.loading import Loaded
-    from maskbench.models.hf.model import HfModel
+
+_MOST = math.nextafter(math.inf, 0)  # what is larger is infinite
+
+
+def _of_vectors(path: Path) -> str:
+    require_torch()
+    return load_vectors(path).content_hash
+
+
+def _place(words: str) -> Takes:
+    """Where and how fast the model computes, which changes no answer."""
+    return Takes(words, shapes=False, kept=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class HfOptions(Options):
     """What a transformers model in this process takes."""
 
+    adapter: Annotated[
+        Path | None,
+        Takes("A folder: the subject wears this adapter, which PEFT wrote", kept=True, content=adapter_hash),
+    ] = None
+    steer: Annotated[
+        Path | None,
+        Takes("A file of vectors, which are added to its hidden states", kept=True, content=_of_vectors),
+    ] = None
+    layers: Annotated[
+        str | None, Takes("The layers to steer from 0, as in 10,12-16; else all that the vectors have", kept=True)
+    ] = None
+    strength: Annotated[
+        float, Meta(ge=-_MOST, le=_MOST), Takes("The vectors are added so many times; it may be negative", kept=True)
+    ] = 1.0
+    dtype: Annotated[
+        Literal["auto", "fp32", "bf16", "fp16"],
+        Takes("The type of the weights: auto is the checkpoint's own, fp32 on a CPU", kept=True),
+    ] = "auto"
+    quantize: Annotated[Literal["4bit", "8bit"] | None, Takes("Weights in fewer bits, by bitsandbytes", kept=True)] = (
+        None
+    )
+    trust_remote_code: Annotated[bool, Takes("The code that the model brings along is run")] = False
+    device: Annotated[str | None, _place("cpu, cuda, cuda:1, or auto: its layers over all GPUs")] = None
+    batch_tokens: Annotated[
+        Annotated[int, Meta(ge=1)] | None, _place("Tokens of prompts and answers that a batch may come to hold")
+    ] = None
+    threads: Annotated[Annotated[int, Meta(ge=1)] | None, _place("Threads that torch computes with on a CPU")] = None
+    cluster: Annotated[
+        str | None,
+        Takes("Its copies are on this Ray cluster: auto (this machine's), local, or HOST:PORT", shapes=False),
+    ] = None
+    gpus_per_model: Annotated[
+        Annotated[float, Meta(gt=0, le=1024)] | None, _place("GPUs of each copy on the cluster, such as 0.5")
+    ] = None
+
     stages: ClassVar[tuple[Stage, ...]] = ("subject",)
+
+    def __post_init__(self) -> None:
+        """Refuse a way to steer without anything to steer by."""
+        if self.steer is None and (self.layers is not None or self.strength != 1.0):
+            raise UsageError("-M layers and -M strength say how to steer. Give the vectors, too: -M steer=FILE.")
 
     @classmethod
     def check_name(cls, name: str) -> None:
@@ -47,58 +102,89 @@ class HfOptions(Options):
         A model on the hub is downloaded.
         """
         require_torch()
-        subject = self.settings.subject
-        check_quantize(subject.quantize)
+        check_quantize(self.quantize)
         place = place_of(name)
         folder = folder_of(place, self.environ)
         check_safetensors(folder, place)
-        device_of(self.settings.pace.device)
-        about = shape(place, folder, subject.trust_remote_code)
-        if subject.adapter:
-            adapter_hash(Path(subject.adapter))
-            check_base(Path(subject.adapter), place, folder)
-        if (steering := _steering(self.settings)) is not None:
+        if self.cluster is None:  # else it is there that a device must be
+            device_of(self.device)
+        about = shape(place, folder, self.trust_remote_code)
+        if self.adapter:
+            adapter_hash(self.adapter)
+            check_base(self.adapter, place, folder)
+        if (steering := self.steering()) is not None:
             steering.check(about.layers, about.hidden, place)
+
+    def occupies(self) -> str:
+        """The device, or the whole of the cluster."""
+        if self.cluster:
+            return "the cluster"
+        require_torch()
+        device = device_of(self.device)
+        return "cuda" if device == "auto" else device
+
+    def marks(self, known: Mapping[str, Mark]) -> dict[str, Mark]:
+        """Steering is one mark: by which vectors, where, and how strongly."""
+        before = {"steer": Mark(known["steering"].value[0])} if "steering" in known else {}
+        made = super().marks({**known, **before})
+        steer, _, _ = (made.pop(name, None) for name in ("steer", "layers", "strength"))
+        if steer is not None and self.steer is not None:
+            layers = None if self.layers is None else list(layer_numbers(self.layers))
+            where = "" if layers is None else f" at {', '.join(map(str, layers))}"
+            words = f"{self.strength:g}".replace("-", "−") + f" × {self.steer.name}{where}"
+            made["steering"] = Mark([steer.value, layers, self.strength], words)
+        return made
+
+    def steering(self) -> Steering | None:
+        """The vectors, the layers that get them, and how often they are added."""
+        from maskbench.models.hf.batches import Steering
+
+        if self.steer is None:
+            return None
+        layers = None if self.layers is None else layer_numbers(self.layers)
+        return Steering(load_vectors(self.steer), layers, self.strength)
 
     def base(self, place: str) -> Loaded:
         """The model without an adapter, its template with its arguments; raises as `load` does."""
-        subject, device = self.settings.subject, self.settings.pace.device
-        how = subject.dtype, subject.quantize, device, subject.trust_remote_code, subject.template_args
-        key = (place, *map(str, how))
-        if key not in self.kept:
-            self.kept[key] = load(
+        arguments = self.settings.subject.template_args
+        key = place, self.dtype, self.quantize, self.device, self.trust_remote_code, arguments
+        if key not in self.loaded:
+            self.loaded[key] = load(
                 place,
-                dtype=subject.dtype,
-                quantize=subject.quantize,
-                device=device,
-                trust_remote_code=subject.trust_remote_code,
+                dtype=self.dtype,
+                quantize=self.quantize,
+                device=self.device,
+                trust_remote_code=self.trust_remote_code,
                 environ=self.environ,
-                template_args=fields(subject.template_args),
+                template_args=fields(arguments),
             )
-        loaded: Loaded = self.kept[key]
+        loaded: Loaded = self.loaded[key]
         return loaded
 
 
-def open_hf(name: str, options: HfOptions) -> HfModel:
+def open_hf(name: str, options: HfOptions) -> Model:
     """The subject `hf/NAME_OR_PATH` with what its options do to it; raises as `load` does."""
     require_torch()
+    return _on_cluster(name, options.cluster, options) if options.cluster else _open_here(name, options)
+
+
+def _open_here(name: str, options: HfOptions) -> Model:
     from maskbench.models.hf.model import HfModel
 
-    settings = options.settings
     loaded = options.base(place_of(name))
     let_go: Callable[[], object] | None = None
-    if settings.subject.adapter:
-        loaded = with_adapter(loaded, Path(settings.subject.adapter))
+    if options.adapter:
+        loaded = with_adapter(loaded, options.adapter)
         let_go = partial(without_adapter, loaded)
     try:
         return HfModel(
             name,
             loaded,
             options.sampling,
-            on_truncation=settings.subject.on_truncation,
-            batch_tokens=settings.pace.batch_tokens,
-            threads=settings.pace.threads,
-            steering=_steering(settings),
+            on_truncation=options.settings.subject.on_truncation,
+            batch_tokens=options.batch_tokens,
+            threads=options.threads,
+            steering=options.steering(),
             let_go=let_go,
         )
     except BaseException:
@@ -107,56 +193,19 @@ def open_hf(name: str, options: HfOptions) -> HfModel:
         raise
 
 
-def check_options(settings: Settings) -> None:
-    """Raise UsageError for options of models in this process that nothing here can follow."""
-    subject = settings.subject.name
-    for option, value in (("--adapter", settings.subject.adapter), ("--steer", settings.subject.steer)):
-        if value and not is_local(subject):
-            instead = "hf/pinocchio" if subject == "pinocchio" else "hf/NAME_OR_PATH"
-            served = " A server's adapter is a model of its own: vllm/ADAPTER." if option == "--adapter" else ""
-            raise UsageError(f"{option} needs a model in this process, as {instead}; {subject} is none.{served}")
-    given = {
-        "dtype": settings.subject.dtype != "auto",
-        "quantize": settings.subject.quantize,
-        "device": settings.pace.device,
-        "batch-tokens": settings.pace.batch_tokens,
-        "threads": settings.pace.threads,
-        "trust-remote-code": settings.subject.trust_remote_code,
-    }
-    for option, is_given in given.items():
-        if is_given and not is_local(subject):
-            raise UsageError(f"--{option} is for a model in this process (hf/NAME_OR_PATH), and {subject} is none.")
+def _on_cluster(name: str, address: str, options: HfOptions) -> Model:
+    from maskbench.models.hf.cluster_models import open_copies
+
+    def opening(device: str | None) -> Callable[[Mapping[str, str]], Model]:
+        there = replace(options, cluster=None, device=device, environ={}, loaded={}, tell=unheard)
+        return partial(_open_there, name, there)  # keys travel with calls alone
+
+    return open_copies(name, address, options, folder_of(place_of(name), options.environ), opening)
 
 
-def is_local(name: str) -> bool:
-    """Whether a model's name says that it runs in this process."""
-    return name.startswith("hf/")
-
-
-def identified(settings: Settings) -> Settings:
-    """The settings with the hashes of adapter and vectors as they are now.
-
-    Files that are gone keep the hash that the settings know: a finished run needs them no more. Raises RunMismatch
-    for files that are no longer what they were, UsageError where there is nothing to read.
-    """
-    if settings.subject.steer is not None:
-        require_torch()
-    adapter = _hash(settings.subject.adapter, settings.subject.adapter_hash, adapter_hash)
-    steer = _hash(settings.subject.steer, settings.subject.steer_hash, lambda path: load_vectors(path).content_hash)
-    return settings.having(adapter_hash=adapter, steer_hash=steer)
-
-
-def _hash(path: str | None, known: str | None, read: Callable[[Path], str]) -> str | None:
-    if path is None:
-        return None
-    if known is not None and not Path(path).exists():
-        return known
-    now = read(Path(path))
-    if known is not None and now != known:
-        raise RunMismatch(
-            f"{path} has changed since the run was begun (hash {known}, now {now}). Restore it, or begin another run."
-        )
-    return now
+def _open_there(name: str, options: HfOptions, environ: Mapping[str, str]) -> Model:
+    """A copy, in a process that has nothing else of the run."""
+    return _open_here(name, replace(options, environ=environ))
 
 
 def place_of(name: str) -> str:
@@ -165,11 +214,3 @@ def place_of(name: str) -> str:
     if not place:
         raise UnknownModel(f"{name}: give a folder or a name on the hub, as in hf/Qwen/Qwen3-0.6B.")
     return place
-
-
-def _steering(settings: Settings) -> Steering | None:
-    from maskbench.models.hf.batches import Steering
-
-    if settings.subject.steer is None:
-        return None
-    return Steering(load_vectors(Path(settings.subject.steer)), settings.subject.layers, settings.subject.strength)

@@ -66,3 +66,19 @@ def _adding(layer: int, direction: Tensor) -> Callable[[Any, Any, Any], Any]:
         return (moved, *output[1:]) if isinstance(output, tuple) else moved
 
     return hook
+
+
+_MOST_LAYERS = 10_000
+
+
+def layer_numbers(text: str) -> tuple[int, ...]:
+    """The layers in a list such as 10,12-16, ascending; raises UsageError for any other text."""
+    chosen: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or not (last if dash else "0").isdecimal() or int(last or first) < int(first):
+            raise UsageError(f"-M layers={text}: give numbers and ranges, as in 10,12-16. The first layer is 0.")
+        if int(last or first) > _MOST_LAYERS:
+            raise UsageError(f"-M layers={text}: no model has so many layers.")
+        chosen.update(range(int(first), int(last or first) + 1))
+    return tuple(sorted(chosen))

@@ -11,7 +11,7 @@ from maskbench.presentation.of_runs import Scored
 from maskbench.presentation.runs_shown import Run
 from maskbench.results.leaderboard import PUBLIC, is_public
 from maskbench.results.summary import ScenariosShown, Summary
-from maskbench.runs.cluster_places import read_nodes
+from maskbench.runs.machines import read_nodes
 from maskbench.runs.record import About
 from maskbench.runs.source import NOBODY, UNSAID, knows_sampling
 from maskbench.types import Sampling

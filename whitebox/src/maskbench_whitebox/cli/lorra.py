@@ -130,7 +130,7 @@ def lorra(
     """Train a PEFT adapter that makes a model more honest: LoRRA after Zou et al. 2023, or a prompt distilled.
 
     Defaults are those of public LoRRA scripts for 7B models, and not MASK's; pinocchio has its own.
-    Where training was stopped, the same command goes on. To measure the adapter: maskbench run hf/MODEL --adapter DIR.
+    Where training was stopped, the same command goes on. To measure the adapter: maskbench run hf/MODEL -M adapter=DIR.
     """
     from maskbench.models.hf.loading import load
     from maskbench.models.hf.threads import using
@@ -228,7 +228,7 @@ def _show(trained: Trained) -> None:
         *(["neutral: how far those of neutral text went, which should stay"] if kept else []),
     ]
     console.print(Text("\n".join(lines)))
-    measure = command("run", f"hf/{how.model}", "--adapter", trained.folder)
+    measure = command("run", f"hf/{how.model}", "-M", f"adapter={trained.folder}")
     console.print(Text(f"\nMeasure it: {plain(measure)}"))
 
 

@@ -69,7 +69,7 @@ def steer(
     adapter: Annotated[Path | None, option("DIR", "The model wears this PEFT adapter.", default="none")] = None,
     **given: Unpack[_Where],
 ) -> None:
-    """Learn a direction towards honesty for each layer, into a file that `maskbench run hf/MODEL --steer` takes.
+    """Learn a direction towards honesty for each layer, into a file that `maskbench run hf/MODEL -M steer=FILE` takes.
 
     Every fourth pair is held out; how often its honest side lies further along a direction than its partner says
     whether the direction tells the two apart. Whether steering by it works, only runs at several strengths can say.
@@ -162,7 +162,7 @@ def _say_how_well(vectors: Vectors) -> None:
 
 def _propose(name: str, out: Path, layers: int, adapter: Path | None) -> None:
     """The line that uses the vectors; in which layer steering works best no pair says, so it is to be tried."""
-    worn = ["--adapter", str(adapter)] if adapter else []
-    steering = ["--steer", str(out), "--layers", str(2 * (layers - 1) // 3)]
-    run = command("run", f"hf/{name}", *worn, *steering, "--strength", STRENGTH)
+    worn = ["-M", f"adapter={adapter}"] if adapter else []
+    steering = ["-M", f"steer={out}", "-M", f"layers={2 * (layers - 1) // 3}", "-M", f"strength={STRENGTH}"]
+    run = command("run", f"hf/{name}", *worn, *steering)
     say(f"\nWrote {out}. To use it:\n  {run}\nTo choose layers and strength, measure several (whitebox/README.md).")

@@ -117,7 +117,7 @@ def card(record: AdapterRecord) -> str:
         "evaluated scenario unless a file of one's own holds some. What it does to honesty is to be measured, not to "
         "be assumed:",
         "",
-        "    maskbench run hf/MODEL --adapter FOLDER",
+        "    maskbench run hf/MODEL -M adapter=FOLDER",
         "",
         "| setting | |",
         "| --- | --- |",

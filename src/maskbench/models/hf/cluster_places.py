@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, ValidationError, convert
-
+from maskbench.doors import read_nodes
 from maskbench.types import Json
 
 if TYPE_CHECKING:
-    from maskbench.runs.cluster_worker import Answered
+    from maskbench.models.hf.cluster_worker import Answered
 
 
 @dataclass(slots=True, eq=False)
@@ -54,32 +53,6 @@ def by_node(places: Iterable[Place]) -> dict[str, Json]:
             for what in ("replies", "seconds", "restarts"):
                 row[what] = round(row[what] + getattr(place, what), 3)
     return nodes
-
-
-class Did(Struct):
-    """What one machine did, as a run's record holds it."""
-
-    workers: int
-    replies: int
-    seconds: float
-    restarts: int
-
-    @property
-    def words(self) -> str:
-        """For people."""
-        lost = f", {self.restarts} lost" if self.restarts else ""
-        workers = f"{self.workers} worker{'s' * (self.workers != 1)}"
-        return (
-            f"{self.replies:,} replies by {workers}{lost}; with waiting, all calls together took {self.seconds:,.1f} s"
-        )
-
-
-def read_nodes(about: Mapping[str, Any]) -> dict[str, Did]:
-    """What each machine did, from what a model says of itself; nothing where it says nothing that can be read."""
-    try:
-        return convert(about.get("cluster", {}), dict[str, Did])
-    except ValidationError:
-        return {}
 
 
 def lines(name: str, places: Iterable[Place]) -> Iterator[str]:

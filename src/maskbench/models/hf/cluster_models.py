@@ -1,4 +1,4 @@
-"""Models on a cluster: copies of a local model, and senders of requests to an endpoint.
+"""A model as copies on a cluster.
 
 Flow, limits, pace and the one writer of a run stay in this process, and an ask brings its seeds along, so that a reply
 does not hang on where it was made. Keys are in nothing that the cluster keeps: they travel with calls, and stay in
@@ -10,27 +10,21 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import Interrupted, MaskbenchError, ModelError, UsageError
-from maskbench.models.chat.client import ChatModel, Posted
-from maskbench.models.chat.services import is_loopback
-from maskbench.models.hf.opening import is_local, place_of
-from maskbench.models.names import KINDS, Elsewhere, Opening, is_pinocchio, open_alone, open_chat, weighs
-from maskbench.runs import cluster
-from maskbench.runs.cluster import RESTARTS, awaited, cause_of, why_of
-from maskbench.runs.cluster_places import Place, by_node, lines
-from maskbench.runs.cluster_worker import Answered, Open, Opened, Sent, client, versions
-from maskbench.settings import Settings
-from maskbench.types import Ask, Failure, Model, Reply, Stage
+from maskbench.models.hf import cluster
+from maskbench.models.hf.cluster import RESTARTS, awaited, cause_of, why_of
+from maskbench.models.hf.cluster_places import Place, by_node, lines
+from maskbench.models.hf.cluster_worker import Answered, Open, Opened, versions
+from maskbench.types import Ask, Failure, Reply
+
+if TYPE_CHECKING:
+    from maskbench.models.hf.opening import HfOptions
 
 TRIES = 3  # of an ask whose worker was lost
 LOOK = 0.5  # seconds between two looks at a worker that is gone
@@ -61,67 +55,35 @@ _MEMORY = {
 _KIND = "accelerator_type:"
 
 
-@contextmanager
-def opener(settings: Settings, address: str, tell: Tell) -> Iterator[Elsewhere]:
-    """What opens the models of a run on the cluster; they end with the block. Raises UsageError as `joined` does."""
-    models: list[ClusterModel | ClusterChat] = []
-    with cluster.joined(address):
-        try:
-            yield partial(_open, settings, tell, models)
-        finally:
-            for model in models:
-                model.release()
+def open_copies(
+    name: str, address: str, options: HfOptions, weights: Path, opening: Callable[[str | None], Open]
+) -> ClusterModel:
+    """As many copies as the machines have room for; raises UsageError as `joined` does.
 
-
-def _open(settings: Settings, tell: Tell, models: list[ClusterModel | ClusterChat], opening: Opening) -> Model | None:
-    """The model on the cluster; None for one that computes nothing worth sending."""
-    name = opening.name
-    if weighs(name):
-        model: ClusterModel | ClusterChat = _copies(tell, opening)
-    elif name.partition("/")[0] in KINDS:
-        return None
-    else:
-        model = chat = ClusterChat.opened(opening)
-        if is_loopback(urlsplit(chat.endpoint.base_url).hostname):
-            chat.warnings.append(f"{name} is a server on this machine, so that its requests go out from here.")
-        else:
-            chat.join(settings.pace.timeout)
-    models.append(model)
-    return model
-
-
-def _copies(tell: Tell, opening: Opening) -> ClusterModel:
-    """As many copies as this run's share of the machines has room for."""
-    settings, nodes = opening.settings, cluster.nodes()
-    demand = demand_of(opening.name, settings, _weights(opening), nodes)
-    if words := idle_gpus(opening.name, settings, demand):
-        tell(words)
-    room = capacity(demand, nodes)
-    if not room:
-        raise UsageError(
-            f"{opening.name} does not fit the cluster: each copy takes {demand.words}. {in_words(nodes)} Add a "
-            "machine, or change --threads or --gpus-per-model."
+    Each is opened by what `opening` gives for the device that it computes on.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(cluster.joined(address))
+        nodes = cluster.nodes()
+        demand = demand_of(options, weights, nodes)
+        check_gpus(name, options, demand)
+        count = capacity(demand, nodes)
+        if not count:
+            raise UsageError(
+                f"{name} does not fit the cluster: each copy takes {demand.words}. {in_words(nodes)} Add a machine, or "
+                "change -M threads or -M gpus_per_model."
+            )
+        model = ClusterModel(
+            name,
+            opening("auto" if demand.gpus > 1 else options.device),
+            demand,
+            count,
+            environ=options.environ,
+            tell=options.tell,
+            patience=options.settings.pace.timeout,
         )
-    there = settings.having(cluster=None, device="auto" if demand.gpus > 1 else settings.pace.device)
-    return ClusterModel(
-        opening.name,
-        opening.stage,
-        partial(open_alone, opening.name, opening.stage, there),
-        demand,
-        max(1, room // cluster.JOINED.beside),
-        environ=opening.environ,
-        tell=tell,
-        patience=settings.pace.timeout,
-    )
-
-
-def _weights(opening: Opening) -> Path | None:
-    """The folder with the weights of a transformers model."""
-    if not is_local(opening.name):
-        return None
-    from maskbench.models.hf.loading import folder_of
-
-    return folder_of(place_of(opening.name), opening.environ)
+        model.leave = stack.pop_all().close
+    return model
 
 
 class ClusterModel:
@@ -130,7 +92,6 @@ class ClusterModel:
     def __init__(
         self,
         name: str,
-        stage: Stage,
         opening: Open,
         demand: Demand,
         count: int,
@@ -143,7 +104,8 @@ class ClusterModel:
 
         Raises ModelError where no copy has room within `patience` seconds, and whatever opening the model raises.
         """
-        self.name, self._stage, self._tell, self._patience, self._demand = name, stage, tell, patience, demand
+        self.name, self._tell, self._patience, self._demand = name, tell, patience, demand
+        self.leave: Callable[[], object] | None = None  # what lets go of the cluster
         self._call = opening, {key: value for key, value in (environ or {}).items() if key in _ANYWHERE}
         self._places = cluster.workers(count, num_cpus=demand.cpus, num_gpus=demand.gpus, memory=demand.memory)
         self._drained: str | None = None
@@ -205,7 +167,7 @@ class ClusterModel:
         why = f"{TRIES} workers were tried. The last: {why_of(error)}"
         if not any(place.replies for place in self._places):
             raise ModelError(f"{self.name} has answered nothing on the cluster. {why}")
-        return [Failure(self._stage, "raised", why) for _ in ask.runs]
+        return [Failure("subject", "raised", why) for _ in ask.runs]
 
     async def _tried(self, ask: Ask) -> Answered | BaseException | None:
         """What the copy with the fewest asks says to this one, or raised; None where it was restarted meanwhile."""
@@ -302,65 +264,9 @@ class ClusterModel:
     def release(self) -> None:
         """End all copies; who still waits hears nothing more."""
         cluster.end(self._places)
-
-
-class ClusterChat(ChatModel):
-    """A client whose requests are sent by the cluster's machines in turn; gate, pace and retries are here."""
-
-    _places: Sequence[Place] = ()
-
-    @classmethod
-    def opened(cls, opening: Opening) -> ClusterChat:
-        """The client of an endpoint."""
-        chat = open_chat(replace(opening, elsewhere=None), cls)
-        assert isinstance(chat, cls)  # noqa: S101
-        return chat
-
-    def join(self, timeout: float) -> None:
-        """Have a sender on each machine; Ray restarts it, and sends again what it had under way."""
-        how = {"num_cpus": 0, "scheduling_strategy": "SPREAD", "max_task_retries": RESTARTS}
-        self._places = cluster.workers(len(cluster.nodes()), **how)
-        self._client = partial(client, self.name, self.endpoint, self.sampling, self.stage, timeout)
-
-    async def send(self, payload: bytes) -> Posted:
-        """Send a request from the machine with the fewest under way, or from here; raises what aiohttp would."""
-        if not (there := [place for place in self._places if not place.gone]):
-            return await super().send(payload)
-        place = min(there, key=lambda place: (place.under_way, place.replies))
-        place.under_way += 1
-        started = time.monotonic()
-        try:
-            sent: Sent = await awaited(place.actor.send.remote(self._client, payload))
-        except Exception as error:
-            place.restarts += 1
-            if cluster.is_over(error):  # else it would be asked first from now on, as nothing is under way there
-                place.gone = why_of(error)
-                self.warnings.append(f"{self.name}: a sender on {place.node or 'the cluster'} is gone: {place.gone}")
-            raise aiohttp.ClientConnectionError(f"the cluster's sender was lost ({why_of(error)})") from None
-        finally:
-            place.under_way -= 1
-        place.node, place.replies, place.seconds = (
-            sent.node,
-            place.replies + 1,
-            place.seconds + time.monotonic() - started,
-        )
-        if sent.posted is None:
-            raise TimeoutError if sent.timed_out else aiohttp.ClientConnectionError(sent.why)
-        return sent.posted
-
-    def describe(self) -> dict[str, Any]:
-        """What any client says, and what each machine did."""
-        return super().describe() | ({"cluster": by_node(self._places)} if self._places else {})
-
-    async def close(self) -> None:
-        """Let go of connections and senders."""
-        self.warnings += lines(self.name, self._places)
-        await super().close()
-        self.release()
-
-    def release(self) -> None:
-        """End the senders."""
-        cluster.end(self._places)
+        if self.leave is not None:
+            self.leave()
+            self.leave = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,34 +289,28 @@ class Demand:
         return f"{self.cpus:g} CPU{gpus} and {self.memory / GIB:.1f} GiB of memory"
 
 
-def demand_of(name: str, settings: Settings, weights: Path | None, nodes: Sequence[Mapping[str, float]]) -> Demand:
+def demand_of(options: HfOptions, weights: Path, nodes: Sequence[Mapping[str, float]]) -> Demand:
     """What a copy of the model takes; `weights` is its folder, `nodes` are the resources of each machine.
 
     On a CPU that is memory for the weights, on GPUs so many that the weights fit, where Ray knows their kind.
     """
-    size = sum(file.stat().st_size for file in weights.glob("*.safetensors")) if weights else 0
-    cpus, on_gpus = float(settings.pace.threads or 1), any(node.get("GPU") for node in nodes)
-    if is_pinocchio(name) and not name.startswith("hf/"):
-        return Demand(cpus, 0, BASE)
-    if not on_gpus or settings.pace.device == "cpu":
+    size = sum(file.stat().st_size for file in weights.glob("*.safetensors"))
+    cpus, on_gpus = float(options.threads or 1), any(node.get("GPU") for node in nodes)
+    if not on_gpus or options.device == "cpu":
         return Demand(cpus, 0, BASE + int(ROOM * WIDENED * size))
-    return Demand(cpus, settings.pace.gpus_per_model or _gpus(size, nodes), BASE)
+    return Demand(cpus, options.gpus_per_model or _gpus(size, nodes), BASE)
 
 
-def idle_gpus(name: str, settings: Settings, demand: Demand) -> str | None:
-    """What to tell of --gpus-per-model where a model takes no GPU; None where nothing is to be told.
-
-    Raises UsageError for a model with weights, which would be computed on CPUs instead.
-    """
-    if settings.pace.gpus_per_model is None or demand.gpus:
-        return None
-    asked = f"--gpus-per-model {settings.pace.gpus_per_model:g}"
-    if is_pinocchio(name) and not name.startswith("hf/"):
-        return f"{name} takes no GPU: {asked} changes nothing for it."
-    why = (
-        "--device is cpu" if settings.pace.device == "cpu" else "no machine of the cluster has a GPU that Ray knows of"
+def check_gpus(name: str, options: HfOptions, demand: Demand) -> None:
+    """Raise UsageError for GPUs that are asked for and a model that would be computed on CPUs instead."""
+    if options.gpus_per_model is None or demand.gpus:
+        return
+    on_cpu = options.device == "cpu"
+    why = "-M device is cpu" if on_cpu else "no machine of the cluster has a GPU that Ray knows of"
+    raise UsageError(
+        f"-M gpus_per_model={options.gpus_per_model:g}: {name} would be computed on CPUs, as {why}. Leave it out, or "
+        "mend that."
     )
-    raise UsageError(f"{asked}: {name} would be computed on CPUs, as {why}. Leave it out, or mend that.")
 
 
 def _gpus(size: int, nodes: Iterable[Mapping[str, float]]) -> int:

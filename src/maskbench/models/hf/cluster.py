@@ -20,11 +20,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from maskbench.doors import install, plain
 from maskbench.errors import UsageError
-from maskbench.models.install import extra, install
-from maskbench.plain import plain
-from maskbench.runs.cluster_places import Place
-from maskbench.runs.cluster_worker import Worker
+from maskbench.models.hf.cluster_places import Place
+from maskbench.models.hf.cluster_worker import Worker
 
 RESTARTS = 3  # of each worker, by Ray
 CONNECT = 10.0  # seconds in which a cluster has to answer
@@ -43,11 +42,11 @@ except Exception as error:
 
 
 class _Connection:
-    """This process's part in a cluster, which all of its runs share; `beside` runs are under way at a time."""
+    """This process's part in a cluster, which all of its runs share."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.users, self.beside = 0, 1
+        self.users = 0
         self.address = ""
         self.is_ours = False
 
@@ -56,7 +55,7 @@ JOINED = _Connection()
 
 
 @contextmanager
-def joined(address: str, beside: int = 1) -> Iterator[None]:
+def joined(address: str) -> Iterator[None]:
     """Be part of the cluster; the last to leave lets go of it.
 
     Raises UsageError where Ray is not installed, nothing answers at the address, or it runs other versions.
@@ -65,8 +64,8 @@ def joined(address: str, beside: int = 1) -> Iterator[None]:
         if JOINED.users == 0:
             _join(address)
         elif JOINED.address != address:
-            raise UsageError(f"--cluster {address}: this process is part of {JOINED.address}. Give all runs one.")
-        JOINED.users, JOINED.beside = JOINED.users + 1, max(JOINED.beside, beside)
+            raise UsageError(f"-M cluster={address}: this process is part of {JOINED.address}. Give all runs one.")
+        JOINED.users += 1
     try:
         yield
     finally:
@@ -76,23 +75,14 @@ def joined(address: str, beside: int = 1) -> Iterator[None]:
                 _leave()
 
 
-@contextmanager
-def join_all(addresses: Sequence[str], at_once: int) -> Iterator[None]:
-    """Be part of the one cluster of several runs, so many of which are under way at once; raises as `joined`."""
-    if len(set(addresses)) > 1:
-        raise UsageError(f"The runs name several clusters: {', '.join(sorted(set(addresses)))}. Give all of them one.")
-    with joined(addresses[0], min(at_once, len(addresses))):
-        yield
-
-
 def _join(address: str) -> None:
     host, _, port = address.rpartition(":")
     if address not in ("auto", "local") and not (host and port.isascii() and port.isdigit()):
-        raise UsageError(f"--cluster {address}: give HOST:PORT as `ray start --head` prints it, auto or local.")
+        raise UsageError(f"-M cluster={address}: give HOST:PORT as `ray start --head` prints it, auto or local.")
     if find_spec("ray") is None:
-        raise UsageError(f"--cluster needs Ray, which is not installed. Type: {install(*extra('ray'))}")
+        raise UsageError(f"-M cluster needs Ray, which is not installed. Type: {install('ray>=2.50')}")
     if address.startswith("ray://"):
-        raise UsageError(f"--cluster {address}: start maskbench on a machine of the cluster, with --cluster auto.")
+        raise UsageError(f"-M cluster={address}: start maskbench on a machine of the cluster, with -M cluster=auto.")
     if address not in ("auto", "local"):
         try:
             socket.create_connection((host, int(port)), CONNECT).close()
@@ -141,14 +131,13 @@ def _join_first(address: str) -> None:
 
 def _no_cluster(address: str, why: str) -> UsageError:
     words = plain(" ".join(why.split()))[:300]
-    hint = "Start one with `ray start --head`, or give --cluster local, which lasts as long as the run."
-    return UsageError(f"--cluster {address}: there is no cluster to join ({words}). {hint}")
+    hint = "Start one with `ray start --head`, or give -M cluster=local, which lasts as long as the run."
+    return UsageError(f"-M cluster={address}: there is no cluster to join ({words}). {hint}")
 
 
 def _leave() -> None:
     import ray
 
-    JOINED.beside = 1
     if JOINED.is_ours:
         ray.shutdown()
 

@@ -13,15 +13,18 @@ import pytest
 import maskbench
 from maskbench.cli.asked import with_given
 from maskbench.errors import UsageError
-from maskbench.models.names import open_alone
-from maskbench.runs import cluster, cluster_models
-from maskbench.runs.begin import joined, spread_over
-from maskbench.runs.cluster_models import BASE, GIB, Demand, capacity, demand_of, idle_gpus, in_words
-from maskbench.runs.cluster_places import Place, by_node, lines, read_nodes
-from maskbench.runs.cluster_worker import Answered, Opened, Worker
-from maskbench.settings import Settings, protocol_id
+from maskbench.models.hf import cluster, cluster_models
+from maskbench.models.hf.cluster_models import BASE, GIB, Demand, capacity, check_gpus, demand_of, in_words
+from maskbench.models.hf.cluster_places import Place, by_node, lines
+from maskbench.models.hf.cluster_worker import Answered, Opened, Worker
+from maskbench.models.hf.opening import HfOptions
+from maskbench.models.names import identified
+from maskbench.pinocchio.network import open_pinocchio
+from maskbench.runs.machines import read_nodes
+from maskbench.settings import Settings, protocol_id, reply_key
 from maskbench.sweeps.sweep_plan import arrange
 from maskbench.types import Model, Reply
+from test_keys import STATEMENT
 
 CPU_NODE = {"CPU": 8.0, "memory": 32.0 * GIB}
 H100 = {"CPU": 16.0, "GPU": 8.0, "memory": 512.0 * GIB, "accelerator_type:H100": 1.0}
@@ -30,6 +33,11 @@ H100 = {"CPU": 16.0, "GPU": 8.0, "memory": 512.0 * GIB, "accelerator_type:H100":
 def settings(**options: Any) -> Settings:
     """Settings of a transformers model."""
     return Settings.of(subject="hf/model", judge="sim-judge", scenarios="starter", **options)
+
+
+def taking(**own: Any) -> HfOptions:
+    """What such a model takes."""
+    return HfOptions(settings=settings(), environ={}, **own)
 
 
 @pytest.fixture
@@ -43,12 +51,11 @@ def weights(tmp_path: Path) -> Path:
 
 def test_weights_decide_what_a_copy_takes(weights: Path) -> None:
     """On a CPU that is memory for them twice as wide and a quarter more, on GPUs so many that they fit."""
-    assert demand_of("hf/model", settings(), weights, [CPU_NODE]) == Demand(1, 0, BASE + 175 * GIB)
-    assert demand_of("hf/model", settings(threads=4), weights, [H100]) == Demand(4, 2, BASE)
-    assert demand_of("hf/model", settings(), weights, [{"GPU": 8.0}]).gpus == 1
-    assert demand_of("hf/model", settings(device="cpu"), weights, [H100]).gpus == 0
-    assert demand_of("hf/model", settings(gpus_per_model=0.5), weights, [H100]).gpus == 0.5
-    assert demand_of("pinocchio", settings(), None, [H100]) == Demand(1, 0, BASE)
+    assert demand_of(taking(), weights, [CPU_NODE]) == Demand(1, 0, BASE + 175 * GIB)
+    assert demand_of(taking(threads=4), weights, [H100]) == Demand(4, 2, BASE)
+    assert demand_of(taking(), weights, [{"GPU": 8.0}]).gpus == 1
+    assert demand_of(taking(device="cpu"), weights, [H100]).gpus == 0
+    assert demand_of(taking(gpus_per_model=0.5), weights, [H100]).gpus == 0.5
 
 
 def test_fractions_of_a_gpu_hold_several_copies() -> None:
@@ -91,7 +98,7 @@ def test_a_worker_loads_its_model_once_however_often_it_is_asked_to() -> None:
     def slow(environ: Mapping[str, str]) -> Model:
         opened.append(len(opened))
         time.sleep(0.1)
-        return open_alone("pinocchio", "subject", settings(), environ)
+        return open_pinocchio("pinocchio", settings().subject.sampling)
 
     async def twice() -> list[Opened]:
         worker = Worker(".", lambda: "node1")
@@ -102,27 +109,22 @@ def test_a_worker_loads_its_model_once_however_often_it_is_asked_to() -> None:
     assert first == second
 
 
-def test_where_it_is_computed_is_no_part_of_what_is_measured(tmp_path: Path) -> None:
+def test_where_it_is_computed_is_no_part_of_what_is_measured() -> None:
     """A cluster changes no key and no protocol id, and `none` takes a run back into this process."""
     plain = settings()
-    there = with_given(plain, {"cluster": "auto", "gpus_per_model": 0.5})
-    assert (there.pace.cluster, there.pace.gpus_per_model) == ("auto", 0.5)
+    there = identified(with_given(plain, {"model_options": ["cluster=auto", "gpus_per_model=0.5"]}))
+    assert there.subject.options == {"cluster": "auto", "gpus_per_model": 0.5}
     assert protocol_id(plain, "prompts") == protocol_id(there, "prompts")
-    assert with_given(there, {"cluster": "none"}).pace.cluster is None
+    assert reply_key(plain, STATEMENT, 1) == reply_key(there, STATEMENT, 1)
+    back = with_given(there, {"model_options": ["cluster=none", "gpus_per_model=none"]})
+    assert back.subject.options == {}
 
 
-def test_runs_on_a_cluster_wait_for_no_device_of_this_machine(tmp_path: Path) -> None:
-    """In a sweep two local models on a cluster may be under way at once."""
-    runs = {f"seed{seed}": Settings.of("pinocchio", "rules/sandbox", "sandbox", seed=seed) for seed in (1, 2)}
-    assert all(task.device for task in arrange(runs, tmp_path).values())
-    there = {name: with_given(each, {"cluster": "auto"}) for name, each in runs.items()}
-    assert not any(task.device for task in arrange(there, tmp_path).values())
-
-
-def test_without_a_cluster_nothing_is_joined() -> None:
-    """A run of this process opens all of its models here."""
-    with spread_over(settings(), print) as place, joined([settings()], 12):
-        assert place is None
+def test_runs_of_a_sweep_take_turns_on_a_cluster(tmp_path: Path) -> None:
+    """Each has all of its machines, and the next one waits; none waits for a device of this machine."""
+    own = {"cluster": "auto", "device": "cpu"}
+    runs = {name: settings(seed=seed, model_options=own) for seed, name in enumerate("ab")}
+    assert [task.device for task in arrange(runs, tmp_path).values()] == ["the cluster"] * 2
 
 
 @pytest.mark.parametrize("address", ["bogus", "host:", ":6379", "host:port"])
@@ -133,23 +135,22 @@ def test_an_address_that_is_none_is_told(address: str) -> None:
 
 
 def test_one_module_knows_the_cluster_library() -> None:
-    """runs/cluster.py alone imports ray, in 300 lines or fewer."""
+    """models/hf/cluster.py alone imports ray, in 300 lines or fewer."""
     root = Path(maskbench.__file__).parent
     knows = [path.name for path in root.rglob("*.py") if "import ray" in path.read_text("utf-8")]
     assert knows == ["cluster.py"]
-    assert len((root / "runs" / "cluster.py").read_text("utf-8").splitlines()) <= 300
+    assert len((root / "models" / "hf" / "cluster.py").read_text("utf-8").splitlines()) <= 300
 
 
-def test_gpus_that_no_model_takes_are_refused_or_told() -> None:
-    """A model with weights that would land on CPUs is an error; of pinocchio, which takes none, it is told."""
+def test_gpus_that_no_model_takes_are_refused() -> None:
+    """A model that would land on CPUs is an error where GPUs were asked for."""
     cpu = Demand(1, 0, BASE)
-    with pytest.raises(UsageError, match=r"--gpus-per-model 2: hf/model .* no machine of the cluster has a GPU"):
-        idle_gpus("hf/model", settings(gpus_per_model=2), cpu)
-    with pytest.raises(UsageError, match="--device is cpu"):
-        idle_gpus("hf/model", settings(gpus_per_model=2, device="cpu"), cpu)
-    assert "takes no GPU" in (idle_gpus("pinocchio", settings(gpus_per_model=2), cpu) or "")
-    assert idle_gpus("hf/model", settings(gpus_per_model=2), Demand(1, 2, BASE)) is None
-    assert idle_gpus("hf/model", settings(), cpu) is None
+    with pytest.raises(UsageError, match=r"gpus_per_model=2: hf/model .* no machine of the cluster has a GPU"):
+        check_gpus("hf/model", taking(gpus_per_model=2), cpu)
+    with pytest.raises(UsageError, match="device is cpu"):
+        check_gpus("hf/model", taking(gpus_per_model=2, device="cpu"), cpu)
+    check_gpus("hf/model", taking(gpus_per_model=2), Demand(1, 2, BASE))
+    check_gpus("hf/model", taking(), cpu)
 
 
 @pytest.mark.parametrize("program", ["import time; time.sleep(60)", "print('it talks HTTP'); raise SystemExit(1)"])
