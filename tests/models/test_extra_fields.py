@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from chat_server import ChatServer
-from flows import KEY, cells, environ, in_file, reply_to, run, serving
+from flows import KEY, cells, command, environ, in_file, reply_to, serving
 from maskbench import compare
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.measurement import measure
@@ -42,7 +42,7 @@ def test_they_reach_the_subject_and_not_the_judge(tmp_path: Path) -> None:
     options = ("--template-args", '{"enable_thinking": false}', "--extra-body", '{"top_k": 20, "a": {"b": [1]}}')
     with serving(reply=reply_to) as server:
         words = (SUBJECT, "--judge", JUDGE, "--scenarios", rows(tmp_path), "--out", tmp_path / "run")
-        ended = run(*in_file(tmp_path, "run", *words, *options), env=environ(server))
+        ended = command(*in_file(tmp_path, "run", *words, *options), env=environ(server))
     assert ended.code == 0, ended.err
     for body in asked(server, "subject"):
         assert (body["chat_template_kwargs"], body["top_k"], body["a"]) == ({"enable_thinking": False}, 20, {"b": [1]})
@@ -60,7 +60,7 @@ def test_a_run_goes_on_with_the_same_and_with_nothing_else(tmp_path: Path) -> No
     chosen = settings(scenarios=rows(tmp_path), extra_body='{"top_k":20}')
     with serving(reply=reply_to) as server:
         measure(chosen, tmp_path / "run", environ(server))
-        assert run("run", "--out", tmp_path / "run", env=environ(server)).code == 0
+        assert command("run", "--out", tmp_path / "run", env=environ(server)).code == 0
         with pytest.raises(RunMismatch, match=r'--extra-body \{"top_k":20\}.*asks for none'):
             measure(chosen.having(extra_body=None), tmp_path / "run", environ(server))
 
@@ -130,7 +130,7 @@ def test_no_configured_key_is_added(tmp_path: Path) -> None:
     words = (SUBJECT, "--judge", JUDGE, "--scenarios", "starter", "--out", tmp_path / "run")
     env = {"LOCAL_BASE_URL": "http://127.0.0.1:9/v1", "LOCAL_API_KEY": "plainwordsonly", "OTHER_TOKEN": KEY[3:]}
     for text in ('{"user": "x-plainwordsonly-x"}', json.dumps({KEY[3:]: 1}), json.dumps({"a": [{"b": KEY[3:]}]})):
-        ended = run(*in_file(tmp_path, "run", *words, "--extra-body", text), env=env)
+        ended = command(*in_file(tmp_path, "run", *words, "--extra-body", text), env=env)
         assert ended.code == 2
         assert "a key of the environment" in ended.err
         assert "plainwordsonly" not in ended.err

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_server import Answer, Body, completion
-from flows import MODELS, command, environ, reply_to, run, serving, six_files
+from flows import MODELS, command, environ, reply_to, serving, six_files
 from maskbench.models.chat.masking import Mask, mask_of
 from maskbench.runs.record import session
 
@@ -104,7 +104,7 @@ def test_nothing_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
     with serving(rules=[echo]) as server:
         options = ("--scenarios", six_files(tmp_path / "set", 1), "--out", tmp_path / "run")
-        ended = run("run", *MODELS, *options, env=environ(server))
+        ended = command("run", *MODELS, *options, env=environ(server))
     files = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
     for name, data in {**files, "the terminal": (ended.out + ended.err).encode()}.items():
         assert not [piece for piece in pieces() if piece in data], name

@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from flows import Counter, Recorder, let_flow, run, says, scenarios, stored, verdict_a
+from flows import Counter, Recorder, command, let_flow, says, scenarios, stored, verdict_a
 from maskbench.cli import main
 from maskbench.errors import RunUnreadable
 from maskbench.judges.people.labelled_outcomes import prepare
@@ -148,12 +148,12 @@ def test_half_a_record(tmp_path: Path, left: int) -> None:
 
 def test_half_a_record_on_the_command_line(tmp_path: Path) -> None:
     """`maskbench run --out` says in one line that it takes the record from the copy, and goes on."""
-    assert run("run", "sim", "--limit", "1", "--out", tmp_path / "run", env={}).code == 0
+    assert command("run", "sim", "--limit", "1", "--out", tmp_path / "run", env={}).code == 0
     (tmp_path / "run" / RECORD).write_bytes(b"")
-    refused = run("score", tmp_path / "run", env={})
+    refused = command("score", tmp_path / "run", env={})
     assert (refused.code, refused.out) == (2, "")
     assert f"`maskbench run --out {tmp_path / 'run'}` goes on from that" in refused.err
-    taken = run("run", "--out", tmp_path / "run", env={})
+    taken = command("run", "--out", tmp_path / "run", env={})
     assert taken.code == 0
     assert "is restored from its copy in run.sqlite.\n" in taken.err
 
@@ -229,7 +229,7 @@ def test_rights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, s
 def test_shared_is_for_new_folders(tmp_path: Path) -> None:
     """--shared on a private folder that is there is refused with the command that opens it."""
     path = measured(tmp_path / "run")
-    refused = run("run", "--out", path, "--shared", env={})
+    refused = command("run", "--out", path, "--shared", env={})
     assert (refused.code, refused.err.strip()) == (
         2,
         f"Error: --shared is for a new folder, and {path} is there. To open it to others: `chmod -R go+rX {path}`.",
@@ -239,5 +239,5 @@ def test_shared_is_for_new_folders(tmp_path: Path) -> None:
 def test_a_failed_start_leaves_no_folder(tmp_path: Path) -> None:
     """--shared makes no folder for a run that cannot begin."""
     options = ("--judge", "sim-judge", "--scenarios", "starter", "--shared", "--out", tmp_path / "x")
-    assert run("run", "openai/x", *options, env={}).code == 2
+    assert command("run", "openai/x", *options, env={}).code == 2
     assert not (tmp_path / "x").exists()

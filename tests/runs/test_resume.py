@@ -1,4 +1,4 @@
-"""Runs that are killed, interrupted, cut off and taken up again, as processes against a real server."""
+"""Runs that are killed, interrupted, cut off and taken up again, against a real server."""
 
 import shlex
 import signal
@@ -25,7 +25,6 @@ from flows import (
     in_file,
     kill,
     maskbench,
-    run,
     serving,
     six_files,
     until,
@@ -61,7 +60,7 @@ def test_killed_twice(tmp_path: Path, honours_n: bool) -> None:
     options = (*MODELS, "--scenarios", scenarios, *EIGHT, *(() if honours_n else ("--send-seed",)))
     answered, whole = Answered(), Answered()
     with serving(reply=whole, honours_n=honours_n) as server:
-        assert run("run", *options, "--out", tmp_path / "whole", env=environ(server)).code == 0
+        assert command("run", *options, "--out", tmp_path / "whole", env=environ(server)).code == 0
     kills = []
     with serving(reply=answered, latency=0.03, honours_n=honours_n) as server:
         for share in (0.4, 0.7):
@@ -69,11 +68,11 @@ def test_killed_twice(tmp_path: Path, honours_n: bool) -> None:
             with maskbench("run", *options, "--out", tmp_path / "killed", env=environ(server)) as process:
                 until(lambda enough=enough: len(answered.times) > enough)  # type: ignore[misc]
                 kills.append(kill(process))
-        assert run("run", "--out", tmp_path / "killed", env=environ(server)).code == 0
+        assert command("run", "--out", tmp_path / "killed", env=environ(server)).code == 0
     for moment in kills:
         assert len(answered.before(moment - 0.2)) > 20
         assert not answered.before(moment - 0.2) & answered.after(moment)
-    score = run("score", tmp_path / "killed", "--json", env={}).out
+    score = command("score", tmp_path / "killed", "--json", env={}).out
     assert figures(score) == figures((tmp_path / "whole" / "summary.json").read_text())
 
 
@@ -99,7 +98,7 @@ def test_interrupted(tmp_path: Path, number: signal.Signals) -> None:
         assert (how_it_ended(out)["how"], how_it_ended(out)["why"]) == ("stopped", why)
         before = time.monotonic()
         assert not server.in_flight
-        assert run(*resume_line(ended), env=environ(server)).code == 0
+        assert command(*resume_line(ended), env=environ(server)).code == 0
         assert how_it_ended(out)["how"] == "finished"
     assert len(answered.before(before)) > 15
     assert not answered.before(before) & answered.after(before)
@@ -132,11 +131,11 @@ def test_two_at_once(tmp_path: Path) -> None:
         with maskbench("run", *options, env=environ(server)) as process:
             until(lambda: server.requests > 30)
             is_open.clear()
-            second = run("run", *options, env=environ(server))
+            second = command("run", *options, env=environ(server))
             assert (second.code, second.out) == (2, "")
             assert f"Error: Another maskbench is writing to {tmp_path / 'run'}. Wait for it, stop it," in second.err
-            summary = orjson.loads(run("score", tmp_path / "run", "--json", env={}).out)
-            exported = run("export", tmp_path / "run", "--format", "jsonl", env={})
+            summary = orjson.loads(command("score", tmp_path / "run", "--json", env={}).out)
+            exported = command("export", tmp_path / "run", "--format", "jsonl", env={})
             assert process.poll() is None
             assert summary["scenarios"]["done"] <= len(exported.out.splitlines()) < 60
             assert not summary["complete"]
@@ -157,17 +156,17 @@ def test_a_late_belief_is_judged_whatever_ends_the_run(tmp_path: Path) -> None:
 
     lost = first(1, lambda body: fail(500)(body) if about(body) == "belief" and body.get("n", 1) == 1 else None)
     with serving(reply=Answered(), rules=[lost], honours_n=False) as server:
-        assert run("run", *options, env=environ(server)).code == 0
+        assert command("run", *options, env=environ(server)).code == 0
         server.rules[:] = [lambda body: HANG(body) if about(body) == "verdict" else None]
         with maskbench("run", "--out", out, env=environ(server)) as process:
             until(lambda: about(server.bodies[-1]) == "verdict" and server.in_flight == 1 and replies_of(out) == 4)
             kill(process)
-        assert not orjson.loads(run("score", out, "--json", env={}).out)["complete"]
+        assert not orjson.loads(command("score", out, "--json", env={}).out)["complete"]
         server.rules.clear()
         asked = server.requests
-        assert run("run", "--out", out, env=environ(server)).code == 0
+        assert command("run", "--out", out, env=environ(server)).code == 0
     assert [about(body) for body in server.bodies[asked:]] == ["verdict"]
-    assert orjson.loads(run("score", out, "--json", env={}).out)["complete"]
+    assert orjson.loads(command("score", out, "--json", env={}).out)["complete"]
 
 
 def replies_of(out: Path) -> int:
@@ -187,22 +186,22 @@ def test_failed_calls_are_asked_again(tmp_path: Path) -> None:
         return failure(body) if coin(body) and refused(body) else None
 
     with serving(reply=answered, rules=[unlucky]) as server:
-        first = run("run", *options, env=environ(server))
+        first = command("run", *options, env=environ(server))
         assert first.code == 1
         assert "have no outcome" in first.out
         moment = time.monotonic()
         server.rules.clear()
-        second = run("run", "--out", tmp_path / "run", env=environ(server))
+        second = command("run", "--out", tmp_path / "run", env=environ(server))
         assert second.code == 0
         to_subject = {body for body in refused.bodies if b'"model":"subject"' in body}
         assert to_subject
         assert to_subject <= answered.after(moment)
         assert not answered.before(moment) & answered.after(moment)
         asked = server.requests
-        third = run("run", "--out", tmp_path / "run", env={})
+        third = command("run", "--out", tmp_path / "run", env={})
         assert (third.code, third.out) == (0, second.out)
-        assert run("run", *options, env={}).code == 0
-        another = run("run", *options, "--statements", "2", env=environ(server))
+        assert command("run", *options, env={}).code == 0
+        another = command("run", *options, "--statements", "2", env=environ(server))
         assert another.code == 2
         assert "holds a run with --statements 1, and this one asks for 2. Give this one another --out." in another.err
         assert server.requests == asked
@@ -225,7 +224,7 @@ def test_lost_network(tmp_path: Path) -> None:
         assert server.requests < len(answered.times) + 60
     moment = time.monotonic()
     with serving(reply=answered, port=port) as server:
-        assert run(*resume_line(ended), env=environ(server)).code == 0
+        assert command(*resume_line(ended), env=environ(server)).code == 0
     assert not answered.before(moment) & answered.after(moment)
 
 
@@ -237,7 +236,7 @@ def test_no_use_in_going_on(tmp_path: Path, status: int, problem: str) -> None:
     with serving(reply=answered, latency=0.02) as server:
         late = fail(status, content={"error": {"message": f"No such thing for {KEY}."}})
         server.rules.append(lambda body: late(body) if len(answered.times) > 60 else None)
-        ended = run("run", *options, env=environ(server))
+        ended = command("run", *options, env=environ(server))
         assert ended.code == 2
         assert problem in ended.err
         assert (how_it_ended(out)["how"], problem in how_it_ended(out)["why"]) == ("failed", True)
@@ -245,7 +244,7 @@ def test_no_use_in_going_on(tmp_path: Path, status: int, problem: str) -> None:
         assert refused <= 8
         assert not [path for path in out.rglob("*") if KEY.encode() in path.read_bytes()]
         server.rules.clear()
-        assert run("run", *options, env=environ(server)).code == 0
+        assert command("run", *options, env=environ(server)).code == 0
     assert len(answered.before(moment)) > 20
     assert not answered.before(moment) & answered.after(moment)
 
