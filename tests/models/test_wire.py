@@ -199,19 +199,19 @@ def test_an_unknown_tag_of_the_kind_is_seen(text: str, cut: bool, tag: str | Non
 @pytest.mark.parametrize(
     "text",
     [
-        *("<think></think>" * 200_000, "<think>" * 400_000, "</think>" * 400_000, "<think></thinking>" * 200_000),
-        *("<|channel|>analysis<|message|>x<|end|>" * 80_000, "<|channel|>" + "a" * 3_000_000 + "<", " " * 3_000_000),
-        *("[THINK][/THINK]" * 200_000, "```" * 1_000_000 + "<|im_end|>", "`<|im_end|>" * 300_000),
+        *("<think></think>" * 60_000, "<think>" * 120_000, "</think>" * 120_000, "<think></thinking>" * 60_000),
+        *("<|channel|>analysis<|message|>x<|end|>" * 24_000, "<|channel|>" + "a" * 900_000 + "<", " " * 900_000),
+        *("[THINK][/THINK]" * 60_000, "```" * 300_000 + "<|im_end|>", "`<|im_end|>" * 90_000),
     ],
     ids=lambda text: text[:20],
 )
 def test_a_text_takes_as_long_as_it_is(text: str) -> None:
-    """Three megabytes of marks are read in moments: the time grows with the text, and not with its square."""
+    """A megabyte of marks is read in moments: the time grows with the text, and not with its square."""
     began = time.process_time()
     reasoning.split_reasoning(text)
     reasoning.has_one_lone_closer(text)
     before_mark(text)
-    assert time.process_time() - began < 20  # it takes less than one; squares would take minutes
+    assert time.process_time() - began < 10  # it takes less than one; squares would take minutes
 
 
 @pytest.mark.parametrize(
