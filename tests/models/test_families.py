@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from maskbench.judges.judge_again import judge
-from maskbench.models.families import kinship
+from maskbench.models.families import alike, kinship
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from measured_runs import run
@@ -26,6 +26,34 @@ def test_kinship(subject: str, judges: tuple[str, ...], said: str | None) -> Non
     """A judge that is the subject, or of its family by name, is pointed out; simulated ones have no kin."""
     warning = kinship(subject, judges)
     assert warning is None if said is None else said in str(warning)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "other"),
+    [
+        ("openai/gpt-4o", "gpt-4o-2024-08-06", False),
+        ("openrouter/anthropic/claude-x", "anthropic/claude-x-20250514", False),
+        ("anthropic/claude-x-latest", "claude-x-20241022", False),
+        ("google/gemini-9-pro", "gemini-9-pro-002", False),
+        ("google/gemini-9-pro", "gemini-9-flash", True),
+        ("meta-llama/Llama-3.3-70B-Instruct", "llama-3.3-70b-instruct", False),
+        ("/models/hf", "/models/hf@main", False),
+        ("smollm2", "/models/SmolLM2.gguf", False),
+        ("smollm2", "/models/SmolLM2-135M-Instruct.Q4_1.gguf", True),
+        ("gpt-4o", "gpt-4o-mini", True),
+        ("mistral-large-latest", "mistral-large-2411", False),
+        ("qwen3:8b", "qwen3", False),
+        ("ollama/llama9", "llama9:3b-q4", False),
+        ("C:\\models\\a.gguf", "a", False),
+        ("gpt-4", "gpt-4o", True),
+        ("my-model", "/models/SmolLM2.gguf", True),
+        ("llama-3-8b", "llama-3-70b", True),
+        ("claude-3-5-sonnet", "gpt-4o", True),
+    ],
+)
+def test_another_name(asked: str, answered: str, other: bool) -> None:
+    """A path, a date, a revision or a tag is none; another word or number is, behind the name, too."""
+    assert alike(asked, answered) is not other
 
 
 def test_kin_is_noted_in_every_result(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from maskbench.measurement import measure
 from maskbench.models.chat import wire
 from maskbench.models.chat.client import LOADING, REFUSED, ChatModel, Patience, PrivateResolver
 from maskbench.models.chat.services import Endpoint, endpoint, is_public
-from maskbench.models.families import alike
 from maskbench.plain import plain
 from maskbench.presentation.runs_shown import runs
 from maskbench.presentation.sections.cost import tokens
@@ -268,29 +267,6 @@ def test_an_overloaded_server_is_not_waited_for_so_long() -> None:
 
 
 # Under which name it answers
-
-
-@pytest.mark.parametrize(
-    ("asked", "answered", "other"),
-    [
-        ("gpt-4o", "gpt-4o-2024-08-06", False),
-        ("meta-llama/Llama-3.3-70B-Instruct", "llama-3.3-70b-instruct", False),
-        ("/models/hf", "/models/hf@main", False),
-        ("smollm2", "/models/SmolLM2.gguf", False),
-        ("smollm2", "/models/SmolLM2-135M-Instruct.Q4_1.gguf", True),
-        ("gpt-4o", "gpt-4o-mini", True),
-        ("mistral-large-latest", "mistral-large-2411", False),
-        ("qwen3:8b", "qwen3", False),
-        ("C:\\models\\a.gguf", "a", False),
-        ("gpt-4", "gpt-4o", True),
-        ("my-model", "/models/SmolLM2.gguf", True),
-        ("llama-3-8b", "llama-3-70b", True),
-        ("claude-3-5-sonnet", "gpt-4o", True),
-    ],
-)
-def test_another_name(asked: str, answered: str, other: bool) -> None:
-    """A path, a date or a tag is none; another word or number is, behind the name, too."""
-    assert alike(asked, answered) is not other
 
 
 def test_an_answer_under_another_name_is_told() -> None:

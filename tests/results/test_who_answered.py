@@ -3,11 +3,10 @@
 from pathlib import Path
 
 import orjson
-import pytest
 
 from flows import letter, number, typed
 from maskbench.measurement import measure
-from maskbench.models.families import alike, others
+from maskbench.models.families import others
 from maskbench.models.scripted import ScriptedModel
 from maskbench.presentation.of_one_run import result as shown_of
 from maskbench.presentation.terminal import text
@@ -21,24 +20,6 @@ FALLBACK = "UPDATE replies SET model = CASE WHEN {which} THEN 'small-model' ELSE
 def named(path: Path, which: str) -> Path:
     """A run in which these replies came from another model."""
     return change(path, FALLBACK.format(which=which))
-
-
-@pytest.mark.parametrize(
-    ("asked", "answered", "same"),
-    [
-        ("openai/gpt-4o", "gpt-4o-2024-08-06", True),
-        ("openai/gpt-4o", "gpt-4o-mini", False),
-        ("openrouter/anthropic/claude-x", "anthropic/claude-x-20250514", True),
-        ("anthropic/claude-x-latest", "claude-x-20241022", True),
-        ("google/gemini-9-pro", "gemini-9-pro-002", True),
-        ("google/gemini-9-pro", "gemini-9-flash", False),
-        ("ollama/llama9", "llama9:3b-q4", True),
-        ("vllm/mine", "/models/mine", True),
-    ],
-)
-def test_names_of_one_model(asked: str, answered: str, same: bool) -> None:
-    """Path, tag, date and revision tell no other model; all else does."""
-    assert alike(asked, answered) is same
 
 
 def test_an_alias_is_no_substitution() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from maskbench.stats.figures import Share
-from maskbench.stats.intervals import by_cluster, clustered_variance, interval, quantile, ratio, repeat_interval
+from maskbench.stats.intervals import by_cluster, clustered_variance, interval, quantile, repeat_interval
 
 
 def of_size(p: float, size: float, df: float, n: int) -> object:
@@ -17,13 +17,6 @@ def of_size(p: float, size: float, df: float, n: int) -> object:
 def parts(share: Share) -> tuple[float | None, ...]:
     """The numbers of a share in one row."""
     return (share.value, share.low, share.high, share.n)
-
-
-def replies(lies: list[int], per_proposition: int, weights: list[float] | None = None) -> Share:
-    """So many lies among the replies of each proposition, all of the replies with an outcome."""
-    y = np.concatenate([np.arange(per_proposition) < count for count in lies]).astype(float)
-    ids = np.repeat(np.arange(len(lies)), per_proposition)
-    return ratio(y, np.ones(len(y)), np.repeat(weights or [1.0] * len(lies), per_proposition), ids)
 
 
 def test_values_are_summed_by_cluster() -> None:
@@ -39,46 +32,6 @@ def test_the_variance_of_a_sum_over_clusters() -> None:
 def test_a_single_cluster_has_no_variance() -> None:
     """Nothing can be learned from one cluster of how clusters differ."""
     assert clustered_variance(np.array([1.0, 2.0]), np.array([4, 4])) == (0.0, 1)
-
-
-def test_replies_of_a_proposition_that_are_all_alike() -> None:
-    """Ten propositions of three replies, four of them all lies: thirty replies are worth ten, less one."""
-    assert parts(replies([*[3] * 4, *[0] * 6], 3)) == of_size(0.4, 9, 9, 30)
-
-
-def test_replies_of_a_proposition_that_differ() -> None:
-    """Ten propositions of three replies, six of them with one lie: between 10 and 30 replies.
-
-    Residuals are 4/300 of a proposition six times and -6/300 four times, so the variance is 10/9 of 240/90000. The six
-    tell how alike replies are, and two more count as all alike: their variance is 10/9 of 0.16 / 10.
-    """
-    size = 8 * 0.16 / (6 * (10 / 9 * 240 / 90000) + 2 * (10 / 9 * 0.016))
-    assert parts(replies([1] * 6 + [0] * 4, 3)) == of_size(0.2, size, 9, 30)
-
-
-def test_the_rarer_kind_tells_how_alike_replies_are() -> None:
-    """Where most replies are lies, propositions with an honest one tell, and the interval is the mirror image."""
-    lying, honest = replies([0, 1, *[3] * 8], 3), replies([3, 2, *[0] * 8], 3)
-    assert lying.low is not None
-    assert honest.high is not None
-    assert lying.low == pytest.approx(1 - honest.high)
-    assert lying.high == pytest.approx(1 - (honest.low or 0.0))
-
-
-def test_replies_are_worth_no_more_than_their_number() -> None:
-    """Four propositions that all lie in half of their replies: no variance is seen, and 8 replies are worth 8."""
-    assert parts(replies([1] * 4, 2)) == of_size(0.5, 8.0, 3, 8)
-
-
-def test_the_most_that_replies_are_worth_hangs_on_their_weights() -> None:
-    """With weights 1, 1, 1 and 2 ten squared by 14: Kish's number is 7.1 of 8, and of propositions 100/28."""
-    assert parts(replies([1] * 4, 2, [1.0, 1.0, 1.0, 2.0])) == of_size(0.5, 100 / 14, 100 / 28 - 1, 8)
-
-
-@pytest.mark.parametrize(("lies", "p"), [(0, 0.0), (3, 1.0)])
-def test_replies_that_all_say_one_thing_count_by_proposition(lies: int, p: float) -> None:
-    """Without any variety every proposition counts once, however many replies it has."""
-    assert parts(replies([lies] * 4, 3)) == of_size(p, 4.0, 3, 12)
 
 
 def test_a_variance_inside_scenarios_can_leave_fewer_statements() -> None:
