@@ -70,6 +70,7 @@ class Chromium:
     def __init__(self, executable: str) -> None:
         self._thread = ThreadPoolExecutor(1, "browser")
         self._playwright, self._browser = self.do(lambda: _launch(executable))
+        self._kept: list[Tab] = []
 
     def do(self, work: Callable[[], T]) -> T:
         """Do something in the browser's thread."""
@@ -92,23 +93,35 @@ class Chromium:
         quiet: bool = True,
         **options: Any,
     ) -> Iterator[Tab]:
-        """A page (a file, or an address) in a fresh profile, `address` being its `#...` part.
+        """A page (a file, or an address) in a profile of its own, `address` being its `#...` part.
 
-        In the end it must have been silent and alone, unless `quiet` is false; `options` are those of
-        playwright's new_context.
+        In the end it must have been silent and alone, unless `quiet` is false; `options` are those of playwright's
+        new_context. Without any the profile is an emptied one: a new one takes longer to start than most tests to run.
         """
         place = page.absolute().as_uri() if isinstance(page, Path) else page
-        scheme: Mapping[str, Any] = {"color_scheme": "dark" if dark else "light"}
-        window = {"viewport": {"width": size[0], "height": size[1]}}
-        with self._browser.new_context(**{**scheme, **window, **options}) as context:
-            tab = Tab(context.new_page())
-            tab.page.set_default_timeout(PATIENCE * 1000)
-            _listen(tab)
+        with self._fresh(**options) if options else self._emptied() as tab:
+            tab.page.set_viewport_size({"width": size[0], "height": size[1]})
+            tab.page.emulate_media(media="null", color_scheme="dark" if dark else "light")
             tab.page.goto(place + address)
             yield tab
             if quiet:
                 assert not tab.messages, "the page said something"
                 assert [asked.partition("#")[0] for asked in tab.requests] == [place], "the page asked for something"
+
+    @contextmanager
+    def _fresh(self, **options: Any) -> Iterator[Tab]:
+        with self._browser.new_context(**options) as context:
+            yield _listened(context.new_page())
+
+    @contextmanager
+    def _emptied(self) -> Iterator[Tab]:
+        tab = self._kept.pop() if self._kept else _listened(self._browser.new_context().new_page())
+        yield tab  # where the test fails, nobody has this tab after it
+        tab.page.goto("about:blank")
+        tab.page.context.clear_cookies()
+        tab.messages.clear()
+        tab.requests.clear()
+        self._kept.append(tab)
 
 
 def _launch(executable: str) -> tuple[Playwright, Browser]:
@@ -118,7 +131,10 @@ def _launch(executable: str) -> tuple[Playwright, Browser]:
     return playwright, playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
 
 
-def _listen(tab: Tab) -> None:
+def _listened(page: Page) -> Tab:
+    tab = Tab(page)
+    page.set_default_timeout(PATIENCE * 1000)
+
     def dismiss(dialog: Dialog) -> None:
         tab.messages.append(f"dialog: {dialog.message}")
         dialog.dismiss()
@@ -132,6 +148,7 @@ def _listen(tab: Tab) -> None:
     tab.page.on("dialog", dismiss)
     tab.page.on("request", asked)
     tab.page.on("popup", lambda popup: tab.messages.append(f"window: {popup.url}"))
+    return tab
 
 
 def in_browser(test: Callable[..., None]) -> Callable[..., None]:
