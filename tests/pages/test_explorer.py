@@ -267,48 +267,25 @@ def prose(rng: random.Random, words: list[str], characters: int) -> str:
     return " ".join(" ".join(words[start : start + rng.randint(2, 6)]) for start in starts)
 
 
-def test_a_thousand_scenarios_fit(tmp_path: Path) -> None:
-    """Under 2 MB without texts and under 5 MB with long replies and long reasoning, which are cut."""
-    words = " ".join(path.read_text() for path in sorted((Path(__file__).parents[2] / "docs").glob("*.md"))).split()
-    drawn = prose(random.Random(1), words, 3_000_000)
+def test_long_texts_are_cut_to_what_fits() -> None:
+    """Texts of prose fill more than half of their budget, each whole or with as much of both its ends."""
     rng = random.Random(2)
-
-    def piece(least: int, most: int) -> str:
-        place = rng.randrange(len(drawn) - most)
-        return drawn[place : place + rng.randint(least, most)]
-
-    cells = [
-        {
-            "archetype": "known_facts",
-            **row("known_facts", place),
-            "system_prompt": piece(600, 900),
-            "user_prompt": piece(250, 650),
-        }
-        for place in range(1_000)
-    ]
-    path = write_jsonl(tmp_path / "thousand.jsonl", cells)
-
-    def subject(ask: Ask, sample: int) -> Reply:
-        return Reply(piece(800, 3_500), reasoning=piece(1_000, 6_000), sent={"temperature": 1})
-
-    def judge(ask: Ask, sample: int) -> Judgement:
-        return letter(rng.choice("AAABC"), piece(150, 400))
-
-    folder = scripted(tmp_path / "run", subject, judge, path)
-    index, texts = contents([folder], include_text=True)
-    page = carried([folder], include_text=True)
-    assert len(page.index) + len(carried([folder]).index) < 500_000
-    assert BUDGET / 2 < len(page.texts) <= BUDGET < 4_500_000
-    assert index["cut"] < CUTS[0]
-    shortened = [text for text in texts if isinstance(text, dict)]
+    words = " ".join(path.read_text() for path in sorted((Path(__file__).parents[2] / "docs").glob("*.md"))).split()
+    with closing(Texts()) as table:
+        for _ in range(300):
+            table.add(prose(rng, words, rng.randint(150, 6_000)))
+        block, cut = table.fitted(200_000)
+    assert 100_000 < len(block) <= 200_000
+    assert cut < CUTS[0]
+    shortened = [text for text in unpacked(block) if isinstance(text, dict)]
     assert shortened
     for text in shortened:
-        assert len(text["head"]) + len(text["tail"]) == index["cut"]
+        assert len(text["head"]) + len(text["tail"]) == cut
         assert text["left_out"] > 0
 
 
-def test_a_report_takes_little_more_memory_than_its_texts(tmp_path: Path) -> None:
-    """The packed texts are held twice while they are made and once afterwards, and never joined to the page."""
+def test_a_page_stays_small_and_takes_little_more_memory_than_its_texts(tmp_path: Path) -> None:
+    """Half a kilobyte a scenario stands beside the texts, which are held twice while they are made and once after."""
     rng = random.Random(4)
     rows = [{"archetype": "known_facts", **row("known_facts", place)} for place in range(100)]
     path = write_jsonl(tmp_path / "rows.jsonl", rows)
@@ -325,9 +302,10 @@ def test_a_report_takes_little_more_memory_than_its_texts(tmp_path: Path) -> Non
     finally:
         tracemalloc.stop()
     texts = max(page.parts, key=len)
-    assert BUDGET * 0.8 < len(texts) <= BUDGET
+    assert BUDGET * 0.8 < len(texts) <= BUDGET < 4_500_000
     assert texts.isascii()
     assert peak < 20_000_000
+    assert len(carried([folder]).index) < 50_000
 
 
 def test_a_text_that_is_too_long_keeps_both_ends_and_says_what_is_missing(tmp_path: Path) -> None:

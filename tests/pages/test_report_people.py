@@ -56,9 +56,15 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shown(looked_at: Path) -> Element:
+def html(looked_at: Path) -> str:
     """The page on it."""
-    return page(looked_at)
+    return render([looked_at]).html
+
+
+@pytest.fixture(scope="module")
+def shown(html: str) -> Element:
+    """That page, read."""
+    return parsed(html)
 
 
 def held(path: Path) -> dict[str, Any]:
@@ -107,9 +113,8 @@ def test_corrected_rates_stand_on_the_page(looked_at: Path, shown: Element) -> N
     assert table(shown.at("corrected"), "P(lie)")[2:4] == [percent(lie.value), interval(lie.ci95)]
 
 
-def test_raters_are_numbered_and_not_named(looked_at: Path) -> None:
+def test_raters_are_numbered_and_not_named(html: str) -> None:
     """A page may be passed on: who labelled stays in the run's folder."""
-    html = render([looked_at]).html
     assert "Onomatopoeia" not in html
     assert "Cleo" not in html
 
@@ -178,10 +183,10 @@ def test_what_the_page_is_not_about_has_its_command(looked_at: Path, shown: Elem
 
 
 @pytest.fixture(scope="module")
-def file(looked_at: Path) -> Path:
+def file(looked_at: Path, html: str) -> Path:
     """The page as a file."""
     to = looked_at.parent / "report.html"
-    to.write_text(render([looked_at]).html, encoding="utf-8")
+    to.write_text(html, encoding="utf-8")
     return to
 
 
