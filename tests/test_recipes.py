@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from textwrap import dedent
@@ -28,8 +29,17 @@ PAGE = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8
 SCRIPT = {"": '{"reason": "It says so.", "code": "{{code}}", "verdict": "A", "evasion": null}'}
 
 
+COMMANDS = """
+import json, sys
+from flows import typed
+for line in sys.stdin:
+    ended = typed(*json.loads(line))
+    print(json.dumps([ended.code, ended.out, ended.err]), flush=True)
+"""
+
+
 class Copy:
-    """A copy of the package in a folder of its own, which commands run from."""
+    """A copy of the package in a folder of its own, and the one process that commands run in once it is changed."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -38,6 +48,7 @@ class Copy:
         (place / "judge.json").write_text(json.dumps(SCRIPT), encoding="utf-8")
         self.judge = f"scripted/{place / 'judge.json'}"
         self.touched: set[str] = set()
+        self.process: subprocess.Popen[str] | None = None
 
     def new(self, file: str, text: str) -> None:
         """Write a new file of the package."""
@@ -58,12 +69,27 @@ class Copy:
 
     def run(self, *words: str | Path) -> str:
         """What a command prints that ends well."""
-        own = {"PYTHONPATH": str(self.place / "src"), "COLUMNS": "120"}
-        line = [sys.executable, "-m", "maskbench", *map(str, words)]
-        environ = {**os.environ, **own}
-        ended = subprocess.run(line, cwd=self.place, env=environ, capture_output=True, text=True, check=False)
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-        return ended.stdout
+        if self.process is None:
+            path = os.pathsep.join(map(str, (self.place / "src", Path(__file__).parent)))
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", COMMANDS],
+                cwd=self.place,
+                env={**os.environ, "PYTHONPATH": path, "COLUMNS": "120"},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        assert self.process.stdin
+        assert self.process.stdout
+        print(json.dumps([*map(str, words)]), file=self.process.stdin, flush=True)
+        code, out, err = json.loads(self.process.stdout.readline())
+        assert code == 0, out + err
+        return str(out)
+
+    def end(self) -> None:
+        """Let the process go."""
+        if self.process is not None:
+            self.process.communicate()
 
     def measured(self, subject: str = "sim", judge: str | None = None, *more: str | Path) -> Path:
         """A small run."""
@@ -73,9 +99,11 @@ class Copy:
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Copy:
+def copy(tmp_path: Path) -> Iterator[Copy]:
     """A copy of the package that nothing has been added to."""
-    return Copy(tmp_path)
+    made = Copy(tmp_path)
+    yield made
+    made.end()
 
 
 def recipe(heading: str) -> tuple[int, set[str]]:
