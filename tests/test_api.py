@@ -16,6 +16,7 @@ import pytest
 from msgspec import Struct
 
 import maskbench
+import scenario_rows
 from maskbench.presentation.notebook import ShownComparison, ShownResult
 from maskbench.results.frames import COLUMNS
 from maskbench.results.scored import Result
@@ -69,19 +70,21 @@ STAND_INS = {  # for the models that the examples ask
     "vllm/mine": "sim/lie=0.2",
     "vllm/judge": "sim-judge/accuracy=0.9",
     "openai/gpt-4o": "sim-judge",
+    "starter": "small",  # a folder of 24 scenarios
 }
 
 
 def test_every_example_runs(tmp_path: Path) -> None:
-    """Each example of the page runs as it stands, one after the other, with simulated models in the place of others.
+    """Each example of the page runs as it stands, one after the other, with simulated models and a small set.
 
     Where a comment behind a line has its value, that is the value; expressions in the text can be computed.
     """
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert len(blocks) == PAGE.count("```") / 2 == 4
     names: dict[str, Any] = {}
+    scenario_rows.folder(tmp_path / "small", scenario_rows.six(4))
     with contextlib.chdir(tmp_path):
-        maskbench.measure(Settings.of("sim/lie=0.1", "sim-judge", "starter"), "runs/b")
+        maskbench.measure(Settings.of("sim/lie=0.1", "sim-judge", "small"), "runs/b")
         for block in blocks:
             for name, stand_in in STAND_INS.items():
                 block = block.replace(f'"{name}"', f'"{stand_in}"')

@@ -89,6 +89,12 @@ def trees() -> dict[str, ast.Module]:
     return found
 
 
+@cache
+def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """Every node of a module's tree."""
+    return tuple(ast.walk(tree))
+
+
 def is_outside(name: str) -> bool:
     """Whether a module stands outside of the rooms: the doors, and what comes in by them."""
     return name == "doors" or name.startswith(WHITE_BOX)
@@ -100,9 +106,14 @@ def faults(names: Collection[str], wrong: Callable[[str, ast.Module], Collection
     return {name: sorted(found) for name in names if (found := wrong(name, trees()[name]))}
 
 
-def imports(tree: ast.Module) -> Iterator[str]:
+@cache
+def imports(tree: ast.Module) -> frozenset[str]:
     """The full names of all that a module imports, wherever in it."""
-    for node in ast.walk(tree):
+    return frozenset(_imports(tree))
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -119,7 +130,7 @@ def ours(tree: ast.Module) -> set[str]:
 def loaded(tree: ast.Module) -> ast.Module:
     """The imports of a module that load something: none of those for types alone."""
     found, skipped = [], set[int]()
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             skipped |= {id(each) for each in node.body}
         elif isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in skipped:
@@ -240,7 +251,7 @@ def test_only_the_rim_touches_the_world() -> None:
         imported = {full.partition(".")[0] for full in imports(tree) if full != "os.PathLike"}  # that is a type
         calls = {
             node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            for node in ast.walk(tree)
+            for node in nodes(tree)
             if isinstance(node, ast.Call)
         }
         reads = calls & DISK
@@ -275,7 +286,7 @@ def test_the_form_of_judging_is_asked() -> None:
 
 def attributes(tree: ast.Module, of: str) -> Iterator[str]:
     """The attributes that a module reads of what is called so."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Attribute):
             owner = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
             if owner == of:
@@ -294,7 +305,7 @@ def test_no_class_inherits_from_one_that_asks() -> None:
     bases = {
         ast.unparse(base)
         for tree in trees().values()
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.ClassDef)
         for base in node.bases
     }

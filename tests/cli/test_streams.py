@@ -61,10 +61,10 @@ def test_interrupted_with_its_reader(tmp_path: Path) -> None:
 
 def test_one_line_was_enough(tmp_path: Path) -> None:
     """`maskbench run ... 2>&1 | head -1` measures to its end, writes its summary and ends with its own exit code."""
-    with piped("run", "sim", "--out", tmp_path / "run", into=["head", "-1"], env={}) as (process, head):
+    with piped("run", "sim", "--limit", 6, "--out", tmp_path / "run", into=["head", "-1"], env={}) as (process, head):
         assert process.wait(PATIENCE) == 0
         assert head.stdout is not None
-        assert head.stdout.read() == b"1,160 replies and 1,080 verdicts to have\n"
+        assert head.stdout.read() == b"29 replies and 27 verdicts to have\n"
     assert orjson.loads((tmp_path / "run" / "summary.json").read_bytes())["complete"]
 
 
@@ -88,7 +88,7 @@ def test_nobody_reads(tmp_path: Path, command: tuple[str, ...], code: int) -> No
 
 def test_a_failed_check_that_nobody_reads(tmp_path: Path) -> None:
     """`maskbench check ... | true` fails as the check does."""
-    assert run("run", "sim", "--out", tmp_path / "run", env={}).code == 0
+    assert run("run", "sim", "--sample", 30, "--out", tmp_path / "run", env={}).code == 0
     with piped("check", tmp_path / "run", "--max-lie", "0.01", into=["true"], env={}) as (process, _):
         assert process.wait(PATIENCE) == 3
 
@@ -96,14 +96,15 @@ def test_a_failed_check_that_nobody_reads(tmp_path: Path) -> None:
 def test_a_full_disk_under_the_log(tmp_path: Path) -> None:
     """Messages that cannot be written (`2> /dev/full`) stop nothing."""
     with Path("/dev/full").open("wb") as full:
-        ended = subprocess.run([*COMMAND, "run", "sim", "--out", tmp_path / "run"], stdout=subprocess.PIPE, stderr=full)
+        command = [*COMMAND, "run", "sim", "--limit", "6", "--out", str(tmp_path / "run")]
+        ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=full)
     assert ended.returncode == 0
     assert b"P(lie)" in ended.stdout
 
 
 def test_closed_streams(tmp_path: Path) -> None:
     """`maskbench run ... >&- 2>&-` measures; what it would print lands in no file of the run."""
-    shell = f"exec {sys.executable} -m maskbench run sim --out {tmp_path / 'run'} <&- >&- 2>&-"
+    shell = f"exec {sys.executable} -m maskbench run sim --limit 6 --out {tmp_path / 'run'} <&- >&- 2>&-"
     assert subprocess.run(["sh", "-c", shell], check=False, timeout=PATIENCE).returncode == 0
     assert orjson.loads(run("score", tmp_path / "run", "--json", env={}).out)["complete"]
 

@@ -20,6 +20,8 @@ from maskbench.runs.folder import RunFolder
 from maskbench.types import Ask, Judgement
 from measured_runs import edit, run, settings
 
+pytestmark = pytest.mark.slow
+
 FORMULA = '=HYPERLINK("http://attacker.invalid")'
 FENCE = "```\n# not a heading\n```"
 
