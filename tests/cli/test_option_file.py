@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from flows import typed
+from maskbench.cli.asked import joined, named_values, with_given
 from maskbench.cli.commands import told_of_fields
 from maskbench.cli.option_file import run_file
 from maskbench.errors import UsageError
@@ -87,6 +88,27 @@ def test_a_run_from_a_file_and_what_is_typed_before_it(tmp_path: Path) -> None:
     file.unlink()
     assert typed("run", "--out", out).code == 0
     assert RunFolder(out).settings().budget == prices
+
+
+def test_a_table_has_the_model_and_what_it_takes_for_itself(tmp_path: Path) -> None:
+    """Its name and its own options; `-M` goes before them one by one, and none leaves one out."""
+    file = written(tmp_path, '[model]\nname = "toy/x"\nadapter = "a"\nstrength = 2\ndevice = "none"\n')
+    model, _, told = run_file(file)
+    assert (model, told) == ("toy/x", {"model_options": {"adapter": "a", "strength": 2}})
+    given = joined(told, {"model_options": ["strength=4", "text=a=b"]})
+    assert given["model_options"] == {"adapter": "a", "strength": "4", "text": "a=b"}
+    plain = Settings.of("toy/x", "sim-judge", "starter", model_options={"adapter": "a", "dtype": "bf16"})
+    changed = with_given(plain, {"model_options": ["adapter=none", "threads=2"]})
+    assert changed.subject.options == {"dtype": "bf16", "threads": "2"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"), [(["adapter"], "give a name and a value"), (["a=1", "a=2"], "-M a stands there more than once")]
+)
+def test_what_is_no_option_of_a_models_own_is_refused(typed: list[str], said: str) -> None:
+    """A name without a value, and a name that is given twice."""
+    with pytest.raises(UsageError, match=said):
+        named_values(typed)
 
 
 @pytest.mark.parametrize(

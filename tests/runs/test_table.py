@@ -1,7 +1,7 @@
 """Every task under every executor, straight and killed: what a run holds does not hang on how it was asked.
 
 The models answer by the words of a request and not by their clock (benchmarks/shelf_server.py), and the requests that
-they get are counted here. A pool of processes stands for a cluster.
+they get are counted here.
 """
 
 from collections.abc import Iterator, Mapping

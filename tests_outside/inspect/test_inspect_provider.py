@@ -339,7 +339,7 @@ REFUSED: list[tuple[str, dict[str, object], type[Exception], str]] = [
     ("inspect/anthropic", {}, UnknownModel, "inspect/PROVIDER/NAME"),
     ("inspect/mockllm/model", {"temprature": 1}, UsageError, "--extra-body: a model of Inspect takes .*not temprature"),
     ("inspect/mockllm/model", {"top_p": "high"}, UsageError, "top_p"),
-    ("inspect/mockllm/model", {"model_args": 3}, UsageError, "model_args is an object"),
+    ("inspect/mockllm/model", {"model_args": {}}, UsageError, "constructor takes is given by -M NAME=VALUE"),
 ]
 
 
@@ -369,14 +369,14 @@ def outputs(*texts: str) -> list[ModelOutput]:
 
 
 def test_options_and_arguments_reach_the_provider_and_the_record() -> None:
-    """Fields of --extra-body go to Inspect's configuration, `model_args` to the constructor, and run.json has both."""
+    """Fields of --extra-body go to Inspect's configuration, arguments (-M) to the constructor; run.json has both."""
     seen: list[Any] = []
 
     def answer(turns: Any, tools: Any, choice: Any, config: Any) -> ModelOutput:
         seen.append(config)
         return outputs("hello")[0]
 
-    model = opened("inspect/mockllm/model", {}, {"top_p": 0.5, "model_args": {"custom_outputs": answer}})
+    model = opened("inspect/mockllm/model", {}, {"top_p": 0.5}, arguments={"custom_outputs": answer})
     (reply,) = asyncio.run(_one(model))
     assert isinstance(reply, Reply)
     assert (seen[0].top_p, seen[0].max_tokens, seen[0].cache, seen[0].max_retries) == (0.5, 100, False, 0)
@@ -389,7 +389,7 @@ def test_options_and_arguments_reach_the_provider_and_the_record() -> None:
 
 def test_half_a_character_is_a_mark() -> None:
     """A reply that ends in half an emoji is kept with U+FFFD in its place, and asked for once."""
-    model = opened("inspect/mockllm/model", {}, {"model_args": {"custom_outputs": outputs("yes \ud83d")}})
+    model = opened("inspect/mockllm/model", {}, arguments={"custom_outputs": outputs("yes \ud83d")})
     (reply,) = asyncio.run(_one(model))
     assert isinstance(reply, Reply)
     assert (reply.text, model.requests) == ("yes \ufffd", 1)
@@ -409,7 +409,7 @@ def test_what_libraries_log_is_told_once_and_not_printed(capfd: pytest.CaptureFi
         logging.getLogger("inspect_ai.model").warning("[bold]beware[/bold] \x1b[31m of %s", KEY)
         return outputs("hello")[0]
 
-    model = opened("inspect/mockllm/model", {"ANTHROPIC_API_KEY": KEY}, {"model_args": {"custom_outputs": answer}})
+    model = opened("inspect/mockllm/model", {"ANTHROPIC_API_KEY": KEY}, arguments={"custom_outputs": answer})
     asyncio.run(_one(model))
     (line,) = [line for line in model.warnings if "beware" in line]
     assert line == "inspect/mockllm/model was told by its provider: beware [31m of ***."

@@ -270,8 +270,9 @@ def test_steering_moves_the_model(here: str, judge: str, tmp_path: Path) -> None
     )
     assert "layer" in said.stdout
     plain = measured(tmp_path / "plain", Server(here, {}, Path()), judge, limit=2, connections=4)
-    steering = {"steer": str(tmp_path / "v.safetensors"), "layers": tuple(range(10, 16)), "strength": 4.0}
-    steered = measured(tmp_path / "steered", Server(here, {}, Path()), judge, limit=2, connections=4, **steering)
+    steering = {"steer": str(tmp_path / "v.safetensors"), "layers": "10-15", "strength": 4.0}
+    server = Server(here, {}, Path())
+    steered = measured(tmp_path / "steered", server, judge, limit=2, connections=4, model_options=steering)
     assert column(plain, "text") != column(steered, "text")
     assert column(plain, "input_tokens") == column(steered, "input_tokens")
 
@@ -293,7 +294,12 @@ def test_an_adapter_is_trained_and_worn(here: str, judge: str, tmp_path: Path) -
     maskbench(*words, cwd=tmp_path)
     plain = measured(tmp_path / "plain", Server(here, {}, Path()), judge, limit=2, connections=4)
     worn = measured(
-        tmp_path / "worn", Server(here, {}, Path()), judge, limit=2, connections=4, adapter=str(tmp_path / "adapter")
+        tmp_path / "worn",
+        Server(here, {}, Path()),
+        judge,
+        limit=2,
+        connections=4,
+        model_options={"adapter": str(tmp_path / "adapter")},
     )
     assert column(plain, "text") != column(worn, "text")
 
