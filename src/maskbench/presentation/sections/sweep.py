@@ -68,7 +68,7 @@ def checkpoints(runs: Sequence[Path], rules: str, verdicts: Sequence[str] | None
     Each is scored by the verdict set at its place in `verdicts`, which is its own where there are none.
     """
     if len(runs) < 2:
-        yield f"One adapter, in {runs[0]}: there is nothing to compare. `maskbench score {runs[0]}` shows it."
+        yield f"One run, {runs[0]}: there is nothing to compare. `maskbench score {runs[0]}` shows it."
         return
     data = compare(runs[0], *runs[1:], rules=rules, verdicts=verdicts).data
     names, others = [one_line(run.name) for run in runs], data.others
