@@ -7,7 +7,7 @@ BIN = .venv/bin
 # Images for containers often set this; the hundreds of processes that tests start would each compile every module.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-fast test-whitebox test-real test-port test-inspect test-formats test-cluster mutants schemas docs clean
+.PHONY: run test test-fast test-pages test-whitebox test-real test-port test-inspect test-formats test-cluster mutants schemas docs clean
 
 run: .venv/installed
 	$(BIN)/maskbench run
@@ -22,6 +22,10 @@ test: .venv/installed-dev
 test-fast: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/pytest --fast --numprocesses auto --dist loadfile
+
+# What is on pages: the report in a real browser, the charts of the tutorial, the how-tos with their classifier.
+test-pages: .venv/installed-pages
+	$(BIN)/pytest tests/pages tests/test_tutorial.py tests/test_howtos.py --numprocesses auto --dist loadfile
 
 # The package of whitebox/, in the same .venv, with types and tests of its own. PyTorch comes with it.
 test-whitebox: .venv/installed-whitebox
@@ -42,7 +46,7 @@ test-formats: .venv-formats/installed
 
 # A real cluster of Ray's on this machine, whose nodes, workers and drivers are killed, and jobs: 100 MB of wheels besides.
 test-cluster: .venv/installed-cluster
-	OMP_NUM_THREADS=1 $(BIN)/pytest tests_outside/cluster --durations 5
+	cd whitebox && OMP_NUM_THREADS=1 ../$(BIN)/pytest tests_cluster --durations 5
 
 # Faults planted in method/, stats/ and results/, a sample of them: some half an hour. CONTRIBUTING.md has the last one.
 SEED = 2
@@ -74,16 +78,20 @@ docs: .venv/installed-docs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $@
 
+.venv/installed-pages: .venv/installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[pages]'
+	touch $@
+
 .venv/installed-whitebox: .venv/installed-dev whitebox/pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . -e 'whitebox[dev]'
 	touch $@
 
-.venv/installed-real: .venv/installed-dev
+.venv/installed-real: .venv/installed-whitebox
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[real]'
 	touch $@
 
-.venv/installed-cluster: .venv/installed-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray]'
+.venv/installed-cluster: .venv/installed-whitebox
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . -e 'whitebox[ray]'
 	touch $@
 
 .venv-port/installed: tests_outside/port/constraints.txt

@@ -1,7 +1,7 @@
 """How large an installation is, package by package: a table of megabytes for docs/install.md.
 
 `python benchmarks/install_size.py` installs maskbench into an environment of its own, with nothing but what it needs,
-and prints what each package takes on disk; `--write` puts the table into docs/install.md. `--extras report,local` adds
+and prints what each package takes on disk; `--write` puts the table into docs/install.md. `--extras report` adds
 extras. What an empty environment has already (pip, setuptools) is not counted.
 """
 

@@ -45,7 +45,7 @@ class Tab:
 
     def faults(self, within: str = "html") -> list[str]:
         """What axe-core finds in a part of the page that is serious or critical, with the elements it is about."""
-        from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # ships none
+        from axe_playwright_python.sync_playwright import Axe
 
         place, options = {"include": [[within]]}, {"resultTypes": ["violations"]}
         violations = Axe().run(self.page, context=place, options=options).response["violations"]

@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Generator
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -12,6 +13,10 @@ pytest_plugins = ["browser"]
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run beside each other: torch takes the core that it is on
 
+# Pages are seen where the extra `pages` is installed: `make test-pages`.
+_SEEN = ("explorer_browser", "figure_files", "label_browser", "report_browser", "report_people")
+collect_ignore = [] if find_spec("playwright") else [f"pages/test_{name}.py" for name in _SEEN]
+
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
@@ -19,6 +24,11 @@ settings.load_profile("patient")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--fast` is for the daily loop; `make test` runs everything."""
     parser.addoption("--fast", action="store_true", help="leave out what is marked as slow")
+
+
+def pytest_report_header() -> str | None:
+    """Say what is left out."""
+    return "playwright is not installed: no page is tested in a browser (make test-pages)" if collect_ignore else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import NoReturn
 
 # Not loaded before anything is forked: what begins threads or takes seconds, and what looks for the user's folders.
-LEFT_OUT = re.compile(r"\.hf|\.interventions|inspect|cluster|\.hub|__main__")
+LEFT_OUT = re.compile(r"inspect|cluster|\.hub|__main__")
 LIBRARIES = ("aiohttp", "jinja2", "rich.progress", "rich.table", "scipy.optimize", "scipy.stats", "uvloop")
 CLIENT = """#!{python} -IS
 import json, os, socket, sys

@@ -203,9 +203,9 @@ def test_the_tutorial_is_a_page() -> None:
 
 
 def messages() -> list[str]:
-    """Every text that the package can print, with `…` for what is put in."""
+    """Every text that the packages can print, with `…` for what is put in."""
     texts = []
-    for path in Path(maskbench.__file__).parent.rglob("*.py"):
+    for path in (*Path(maskbench.__file__).parent.rglob("*.py"), *(ROOT / "whitebox" / "src").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.JoinedStr):
                 texts.append(

@@ -25,7 +25,6 @@ CALLS = {
     "maskbench.score(RUN).to_frame()": "frames",
     "cli('report', RUN)": "report",
     "cli('label', RUN, '--no-open')": "report",
-    "cli('run', 'hf/pinocchio', '--out', 'new')": "local",
     "cli('run', 'inspect/anthropic/x', '--judge', 'sim-judge', '--scenarios', 'starter', '--out', 'new')": "inspect",
 }
 EXTRAS = (

@@ -26,7 +26,6 @@ ORDER = (
     " < interop < measurement < sweeps < presentation < pages < cli"
 )
 FACE = {"", "__main__", "doors"}  # the public faces, and what `python -m maskbench` runs
-WHITE_BOX = "models.hf"  # on its way into a distribution of its own
 
 # Libraries that few may know, and who they are.
 ONLY = {
@@ -54,7 +53,7 @@ READ = {
     },
 }
 ASKS = {  # modules that a model is asked by
-    *("measurement", "models.chat.client", "models.hf.model", "runs.batched", "runs.desk", "runs.executor"),
+    *("measurement", "models.chat.client", "runs.batched", "runs.desk", "runs.executor"),
     *("runs.live", "runs.loop", "runs.session", "judges.judge_again"),
 }
 
@@ -93,11 +92,6 @@ def trees() -> dict[str, ast.Module]:
 def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
     """Every node of a module's tree."""
     return tuple(ast.walk(tree))
-
-
-def is_outside(name: str) -> bool:
-    """Whether a module stands outside of the rooms: the doors, and what comes in by them."""
-    return name == "doors" or name.startswith(WHITE_BOX)
 
 
 def faults(names: Collection[str], wrong: Callable[[str, ast.Module], Collection[str]]) -> dict[str, list[str]]:
@@ -164,20 +158,29 @@ def test_imports_point_to_the_left() -> None:
         return {
             other
             for other in ours(tree)
-            if not is_outside(other)
+            if other != "doors"
             and room(other) != room(name)
             and not (RANKS[room(other)] < rank or rank == 0 == RANKS[room(other)])
         }
 
-    inside = {name for name in trees().keys() - FACE if not is_outside(name)}
-    assert faults(inside, wrong) == {}, f"they import what does not stand to their left: {ORDER}"
+    assert faults(trees().keys() - FACE, wrong) == {}, f"they import what does not stand to their left: {ORDER}"
 
 
-def test_the_white_box_comes_in_by_the_doors() -> None:
-    """Models in this process know of the package what any other distribution may know."""
-    known = {"doors", "types", "errors", "settings"}
-    box = [name for name in trees() if name.startswith(WHITE_BOX)]
-    assert faults(box, lambda _, tree: {name for name in ours(tree) - known if not name.startswith(WHITE_BOX)}) == {}
+def test_no_module_names_what_the_white_box_brings() -> None:
+    """Neither by an import nor as a package to look for: `maskbench` measures without torch and Ray."""
+    brought = {"torch", "transformers", "peft", "safetensors", "ray", "maskbench_whitebox"}
+
+    def wrong(_: str, tree: ast.Module) -> set[str]:
+        looked_for = {
+            str(argument.value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("find_spec", "import_module"))
+            for argument in node.args
+            if isinstance(argument, ast.Constant)
+        }
+        return {full.partition(".")[0] for full in (*imports(tree), *looked_for)} & brought
+
+    assert faults(trees().keys(), wrong) == {}
 
 
 def test_nothing_names_the_libraries_of_the_white_box() -> None:
@@ -189,7 +192,7 @@ def test_nothing_names_the_libraries_of_the_white_box() -> None:
 
 def test_the_package_does_not_use_its_doors() -> None:
     """They are for others: whoever is inside knows where a thing is."""
-    inside = {name for name in trees() if not is_outside(name)}
+    inside = {name for name in trees() if name != "doors"}
     assert faults(inside, lambda _, tree: ours(tree) & {"doors"}) == {}
 
 
@@ -206,8 +209,7 @@ def test_every_door_leads_somewhere() -> None:
 def test_no_circles() -> None:
     """No modules import each other in a circle, in a function or at the top of the file."""
     try:
-        inside = {name: ours(tree) - {name} for name, tree in trees().items() if name and not is_outside(name)}
-        TopologicalSorter({name: {n for n in known if not is_outside(n)} for name, known in inside.items()}).prepare()
+        TopologicalSorter({name: ours(tree) - {name} for name, tree in trees().items() if name}).prepare()
     except CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
 

@@ -39,7 +39,7 @@ def test_workflows_run_what_make_has() -> None:
         for path in (ROOT / ".github" / "workflows").glob("*.yml")
         for target in re.findall(r"run: make ([\w-]+)", path.read_text("utf-8"))
     ]
-    tests = {f"test-{name}" for name in ("whitebox", "real", "port", "formats", "inspect", "cluster")}
+    tests = {f"test-{name}" for name in ("pages", "whitebox", "real", "port", "formats", "inspect", "cluster")}
     assert set(run) == {"test", *tests, "mutants", "docs"}
     assert set(run) <= set(targets())
 

@@ -34,9 +34,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("run gpt-4o", "The service is missing. Did you mean openai/gpt-4o?"),
         ("run meta-llama/Llama-3", "or vllm/meta-llama/Llama-3 or hf/meta-llama/Llama-3?"),
         ("run opnai/gpt-4o", "Did you mean openai/gpt-4o?"),
-        ("run sim --judge hf/mine", "hf/mine cannot be the judge: a model in this process is only ever the subject"),
-        ("judge runs/a --judge hf/mine", "a judge is on a server, as in `vllm serve NAME` and --judge vllm/NAME."),
-        ("exam hf/mine", "hf/mine cannot be the judge"),
         (
             "run openai/gpt-4o --judge sim-judge --scenarios starter",
             "openai/gpt-4o needs a key: set OPENAI_API_KEY in the environment or in .env.",

@@ -11,12 +11,10 @@ from maskbench import compare
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.measurement import measure
 from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical, check_extra
-from maskbench.models.hf.template import Chat
 from maskbench.results.comparability import Differs
 from maskbench.settings import Settings, protocol_id, reply_key
 from maskbench.types import Ask, Message, Scenario, conversation
 from scenario_rows import write_jsonl
-from tiny_models import tiny_tokenizer
 
 SUBJECT, JUDGE = "openai-api/local/subject", "openai-api/local/judge"
 
@@ -146,13 +144,10 @@ def test_template_arguments_are_variables(name: str) -> None:
 
 @pytest.mark.parametrize("subject", ["sim", "pinocchio", "scripted/x.json", "sim/lie=0.4"])
 def test_they_are_for_models_that_read_them(subject: str) -> None:
-    """A model without requests or a template takes neither, one in this process no fields."""
+    """A model without requests or a template takes neither."""
     for option in ("template_args", "extra_body"):
         with pytest.raises(UsageError, match=r"is none\. Leave it out"):
             check_extra(settings(subject=subject, **{option: '{"a":1}'}), {})
-    with pytest.raises(UsageError, match=r"--extra-body is for a model at an endpoint; hf/x is none"):
-        check_extra(settings(subject="hf/x", extra_body='{"a":1}'), {})
-    check_extra(settings(subject="hf/x", template_args='{"a":1}'), {})
 
 
 def test_settings_made_by_hand_are_held_to_the_same() -> None:
@@ -161,16 +156,6 @@ def test_settings_made_by_hand_are_held_to_the_same() -> None:
         check_extra(settings(extra_body='{"password":"x"}'), {})
     with pytest.raises(UsageError, match="as maskbench"):
         check_extra(settings(extra_body='{ "b": 1 }'), {})
-
-
-def test_a_chat_template_gets_them() -> None:
-    """In this process a template sees its variables, whichever it knows."""
-    tokenizer = tiny_tokenizer("qwen")
-    tokenizer.chat_template += "{% if enable_thinking is defined and not enable_thinking %}NO THOUGHTS{% endif %}"
-    question = [Message("user", "Is it so?")]
-    with_it, without = (Chat("tiny", tokenizer, args) for args in ({"enable_thinking": False}, None))
-    assert with_it.text(with_it.prompt(question)).endswith("NO THOUGHTS")
-    assert "NO THOUGHTS" not in without.text(without.prompt(question))
 
 
 def test_a_comparison_names_what_differs(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def chip(page: Page, facet: str, value: str) -> Locator:
 
 def hash_of(page: Page) -> str:
     """The `#...` part of the address."""
-    return page.url.partition("#")[2]
+    return str(page.url.partition("#")[2])
 
 
 # The list of contents

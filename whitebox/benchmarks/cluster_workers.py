@@ -22,9 +22,10 @@ os.environ["PYTHONPATH"] = sys.path[0]  # of the workers, which open the models 
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import local_cluster
+
 from maskbench.measurement import measure
-from maskbench.models.hf.cluster import joined
 from maskbench.runs.folder import RunFolder
+from maskbench_whitebox.cluster.connection import joined
 
 WORKERS = (1, 2, 4)
 DEVICE = 0.05  # seconds a reply

@@ -10,7 +10,7 @@
 #
 # PATH or the model's name on the hub is what hf/ loads in this process. SECONDS_EACH (120) is what each of the four runs
 # may take; SCENARIOS (40) is how many they have; BUSY (64) is how many requests the fast runs have in flight;
-# TOKENS (64) is what an answer may have. PYTHON (python3) has maskbench with its extra `local`.
+# TOKENS (64) is what an answer may have. PYTHON (python3) has maskbench and maskbench-whitebox.
 set -euo pipefail
 
 if [[ $# -ne 1 ]]; then

@@ -20,10 +20,10 @@ from random import Random
 from typing import NamedTuple
 
 import maskbench
-from maskbench.models.hf.vectors import load_vectors
 from maskbench.presentation.format import between, interval, percent, points
 from maskbench.presentation.markdown import table as markdown
 from maskbench.stats.figures import Difference
+from maskbench_whitebox.models.vectors import load_vectors
 
 DOC = Path(__file__).parent / "demonstration.md"
 BEGIN, END = "<!-- interventions.py writes from here -->", "<!-- to here -->"

@@ -13,9 +13,8 @@ for place in (_HERE, _HERE.parents[1] / "tests"):
     sys.path.insert(0, str(place))
 os.environ["PYTHONPATH"] = os.pathsep.join([str(_HERE), os.environ.get("PYTHONPATH", "")])  # of the nodes
 
-import pytest  # noqa: E402
-
 import local_cluster  # noqa: E402
+import pytest  # noqa: E402
 
 NODES = 4
 

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from maskbench.interop.export import write
-from maskbench.models.hf.cluster_models import BASE, ClusterModel, Demand
 from maskbench.pinocchio.network import open_pinocchio
 from maskbench.pinocchio.rule_judge import SandboxJudge
 from maskbench.settings import Settings
 from maskbench.types import Ask, Failure, Model, Reply
+from maskbench_whitebox.cluster.copies import BASE, ClusterModel, Demand
 
 STORE = 80 * 2**20  # bytes of each node's object store, which nothing here uses
 SMALL = Demand(1, 0, BASE // 4)
@@ -172,7 +172,7 @@ def broken(environ: Mapping[str, str]) -> Model:
 
 def older(environ: Mapping[str, str]) -> Model:
     """pinocchio, on a machine that has an older maskbench."""
-    from maskbench.models.hf import cluster_worker
+    from maskbench_whitebox.cluster import worker as cluster_worker
 
     cluster_worker.versions = lambda: ("0.1.0", "3.9.1")
     return pinocchio()

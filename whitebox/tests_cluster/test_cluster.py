@@ -12,19 +12,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import local_cluster
 import pytest
 import ray
-
-import local_cluster
 from local_cluster import all_up, asked, copies, exported, on, settings, slow, until
+
 from maskbench.errors import ModelError, RunLocked, UnknownModel, UsageError
 from maskbench.measurement import measure
-from maskbench.models.hf.cluster import joined
 from maskbench.presentation.of_runs import Alone
 from maskbench.presentation.sections.provenance import identity
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder
 from maskbench.sweeps.sweeping import sweep
+from maskbench_whitebox.cluster.connection import joined
 
 REPLIES = 145  # that thirty scenarios ask for
 AT_ONCE = 16  # connections, and so samples that may be under way
@@ -171,7 +171,7 @@ import sys
 from pathlib import Path
 from local_cluster import copies, settings, slow
 from maskbench.measurement import measure
-from maskbench.models.hf.cluster import joined
+from maskbench_whitebox.cluster.connection import joined
 address, run, file = sys.argv[1:]
 with joined(address):
     measure(settings(limit=30, connections=16), run, {}, models=copies(slow(Path(file), 0.3), 4, []))
@@ -233,7 +233,7 @@ def test_a_port_where_something_else_listens_is_refused_in_time() -> None:
     program = """
 import http.server, sys, threading
 from maskbench.errors import UsageError
-from maskbench.models.hf import cluster
+from maskbench_whitebox.cluster import connection as cluster
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 cluster.FIRST = 8.0

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from flows import command
 from local_cluster import exported
+
+from flows import command
 from maskbench.pinocchio.network import packaged
 from maskbench.runs.folder import RunFolder
 from tiny_models import tiny_adapter

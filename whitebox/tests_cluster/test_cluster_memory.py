@@ -8,8 +8,9 @@ from pathlib import Path
 
 import local_cluster
 from local_cluster import copies, exported, settings
+
 from maskbench.measurement import measure
-from maskbench.models.hf.cluster import joined
+from maskbench_whitebox.cluster.connection import joined
 
 
 def test_a_worker_that_ray_ends_for_want_of_memory_is_back(tmp_path: Path) -> None:

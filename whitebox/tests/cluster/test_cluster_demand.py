@@ -10,20 +10,21 @@ from typing import Any
 
 import pytest
 
-import maskbench
+import maskbench_whitebox
 from maskbench.cli.asked import with_given
 from maskbench.errors import UsageError
-from maskbench.models.hf import cluster, cluster_models
-from maskbench.models.hf.cluster_models import BASE, GIB, Demand, capacity, check_gpus, demand_of, in_words
-from maskbench.models.hf.cluster_places import Place, by_node, lines
-from maskbench.models.hf.cluster_worker import Answered, Opened, Worker
-from maskbench.models.hf.opening import HfOptions
 from maskbench.models.names import identified
 from maskbench.pinocchio.network import open_pinocchio
 from maskbench.runs.machines import read_nodes
 from maskbench.settings import Settings, protocol_id, reply_key
 from maskbench.sweeps.sweep_plan import arrange
 from maskbench.types import Model, Reply
+from maskbench_whitebox.cluster import connection as cluster
+from maskbench_whitebox.cluster import copies as cluster_models
+from maskbench_whitebox.cluster.copies import BASE, GIB, Demand, capacity, check_gpus, demand_of, in_words
+from maskbench_whitebox.cluster.places import Place, by_node, lines
+from maskbench_whitebox.cluster.worker import Answered, Opened, Worker
+from maskbench_whitebox.models.opening import HfOptions
 from test_keys import STATEMENT
 
 CPU_NODE = {"CPU": 8.0, "memory": 32.0 * GIB}
@@ -135,11 +136,11 @@ def test_an_address_that_is_none_is_told(address: str) -> None:
 
 
 def test_one_module_knows_the_cluster_library() -> None:
-    """models/hf/cluster.py alone imports ray, in 300 lines or fewer."""
-    root = Path(maskbench.__file__).parent
+    """cluster/connection.py alone imports ray, in 300 lines or fewer."""
+    root = Path(maskbench_whitebox.__file__).parent
     knows = [path.name for path in root.rglob("*.py") if "import ray" in path.read_text("utf-8")]
-    assert knows == ["cluster.py"]
-    assert len((root / "models" / "hf" / "cluster.py").read_text("utf-8").splitlines()) <= 300
+    assert knows == ["connection.py"]
+    assert len((root / "cluster" / "connection.py").read_text("utf-8").splitlines()) <= 300
 
 
 def test_gpus_that_no_model_takes_are_refused() -> None:

@@ -16,8 +16,6 @@ import torch
 import measured_runs
 from calls import typed
 from maskbench.errors import Interrupted, RunLocked, UsageError
-from maskbench.models.hf.adapters import with_adapter
-from maskbench.models.hf.loading import Loaded, load
 from maskbench.results.scored import score
 from maskbench.types import Message
 from maskbench_whitebox.lorra.loss import Loss, Row, Rows, backward, contrast, encoded, hidden_states
@@ -29,6 +27,8 @@ from maskbench_whitebox.lorra.texts import (
     read_texts,
 )
 from maskbench_whitebox.lorra.train import adapted, checked, scaled, train
+from maskbench_whitebox.models.adapters import with_adapter
+from maskbench_whitebox.models.loading import Loaded, load
 from tiny_models import FAMILIES, HIDDEN, Family, rewrite, tiny_model
 from training_texts import data, turns
 

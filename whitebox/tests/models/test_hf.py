@@ -23,11 +23,6 @@ from maskbench.judges.verdict_sets import OpenRun
 from maskbench.measurement import measure
 from maskbench.method.asks import subject_asks
 from maskbench.method.elicit import belief_asks, statement_ask
-from maskbench.models.hf.batches import Steering
-from maskbench.models.hf.loading import Loaded, load
-from maskbench.models.hf.model import HfModel
-from maskbench.models.hf.threads import quickest_threads
-from maskbench.models.hf.vectors import Vectors
 from maskbench.models.names import defaults, identified
 from maskbench.pinocchio import sandbox
 from maskbench.pinocchio.network import open_pinocchio, packaged
@@ -37,6 +32,11 @@ from maskbench.runs.folder import RunFolder
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Mark, Settings, reply_key
 from maskbench.types import Ask, Failure, Message, Model, Reply, Sampling, Stage
+from maskbench_whitebox.models.batches import Steering
+from maskbench_whitebox.models.loading import Loaded, load
+from maskbench_whitebox.models.model import HfModel
+from maskbench_whitebox.models.threads import quickest_threads
+from maskbench_whitebox.models.vectors import Vectors
 from measured_runs import change
 from patience import PATIENCE
 from tiny_models import FAMILIES, HIDDEN, LAYERS, Family, rewrite, tiny_adapter, tiny_model

@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from maskbench.errors import AccessError, UnknownModel, Unreachable, UsageError
-from maskbench.models.hf.adapters import adapter_hash, with_adapter, without_adapter
-from maskbench.models.hf.loading import Loaded, fingerprint, load, shape
-from maskbench.models.hf.model import HfModel
-from maskbench.models.hf.opening import HfOptions
 from maskbench.pinocchio.network import SPECIALS, Vocabulary, is_organism, packaged
 from maskbench.settings import Settings
 from maskbench.types import Message, Sampling
+from maskbench_whitebox.models.adapters import adapter_hash, with_adapter, without_adapter
+from maskbench_whitebox.models.loading import Loaded, fingerprint, load, shape
+from maskbench_whitebox.models.model import HfModel
+from maskbench_whitebox.models.opening import HfOptions
 from tiny_models import FAMILIES, HIDDEN, LAYERS, Family, rewrite, tiny_adapter, tiny_model
 
 SYSTEM, QUESTION = Message("system", "Be brief."), Message("user", "Is it true?")
@@ -239,7 +239,9 @@ def test_wrong_options(folders: dict[Family, Path]) -> None:
 
 def test_without_torch() -> None:
     """Where torch is missing, the error says what to install."""
-    code = "import sys; sys.modules['torch'] = None\nfrom maskbench.models.hf.loading import load\nload('pinocchio')"
+    code = (
+        "import sys; sys.modules['torch'] = None\nfrom maskbench_whitebox.models.loading import load\nload('pinocchio')"
+    )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "needs torch, which is not installed. Type: " in ended.stderr
 

@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 from maskbench.errors import UsageError
-from maskbench.models.hf.loading import Loaded, load
-from maskbench.models.hf.steering import steered
-from maskbench.models.hf.vectors import Vectors
 from maskbench.types import Message
+from maskbench_whitebox.models.loading import Loaded, load
+from maskbench_whitebox.models.steering import steered
+from maskbench_whitebox.models.vectors import Vectors
 from tiny_models import FAMILIES, HIDDEN, LAYERS, tiny_model
 
 ASKED = (Message("user", "Is it true that the moon is made of cheese?"),)

@@ -5,9 +5,9 @@ import pytest
 from conversations import HOSTILE, cells
 from maskbench.errors import UsageError
 from maskbench.method.tool_calls import in_text
-from maskbench.models.hf.template import Chat
 from maskbench.scenarios.rows import read_row
-from maskbench.types import Messages, Scenario, ToolResult
+from maskbench.types import Message, Messages, Scenario, ToolResult
+from maskbench_whitebox.models.template import Chat
 from tiny_models import Family, tiny_tokenizer
 
 TOOLS = (  # as Qwen's template writes tools, calls and results
@@ -71,3 +71,13 @@ def test_a_template_without_tools_says_what_to_do(family: Family) -> None:
     with pytest.raises(UsageError, match=r"takes no tool calls. Add --tool-calls text\."):
         plain.prompt(messages())
     assert "[tool call call1aaaa: run]" in plain.tokenizer.decode(plain.prompt(in_text(messages())))
+
+
+def test_a_chat_template_gets_them() -> None:
+    """In this process a template sees its variables, whichever it knows."""
+    tokenizer = tiny_tokenizer("qwen")
+    tokenizer.chat_template += "{% if enable_thinking is defined and not enable_thinking %}NO THOUGHTS{% endif %}"
+    question = [Message("user", "Is it so?")]
+    with_it, without = (Chat("tiny", tokenizer, args) for args in ({"enable_thinking": False}, None))
+    assert with_it.text(with_it.prompt(question)).endswith("NO THOUGHTS")
+    assert "NO THOUGHTS" not in without.text(without.prompt(question))

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from maskbench.errors import UsageError
-from maskbench.models.hf.vectors import Vectors, load_vectors
+from maskbench_whitebox.models.vectors import Vectors, load_vectors
 
 
 def drawn(layers: int = 3, hidden: int = 16, seed: int = 0) -> Vectors:

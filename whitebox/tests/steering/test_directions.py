@@ -13,11 +13,11 @@ import torch
 from calls import typed
 from maskbench.errors import UsageError
 from maskbench.method.elicit import statement_ask
-from maskbench.models.hf.loading import Loaded, load
-from maskbench.models.hf.steering import steered
-from maskbench.models.hf.vectors import load_vectors
 from maskbench.pinocchio import sandbox
 from maskbench.types import Message
+from maskbench_whitebox.models.loading import Loaded, load
+from maskbench_whitebox.models.steering import steered
+from maskbench_whitebox.models.vectors import load_vectors
 from maskbench_whitebox.steering.contrast import Contrast, Pair, open_contrast
 from maskbench_whitebox.steering.directions import Method, directions, learn, pairs_won, separation
 from maskbench_whitebox.steering.hidden_states import place, record

@@ -132,10 +132,10 @@ def lorra(
     Defaults are those of public LoRRA scripts for 7B models, and not MASK's; pinocchio has its own.
     Where training was stopped, the same command goes on. To measure the adapter: maskbench run hf/MODEL -M adapter=DIR.
     """
-    from maskbench.models.hf.loading import load
-    from maskbench.models.hf.threads import using
     from maskbench_whitebox.lorra.recipe import recipe
     from maskbench_whitebox.lorra.train import train
+    from maskbench_whitebox.models.loading import load
+    from maskbench_whitebox.models.threads import using
 
     name, given = model.removeprefix("hf/"), dict[str, Any](typed)
     where = {part: given.pop(part) for part in ("dtype", "device", "trust_remote_code", "threads") if part in given}

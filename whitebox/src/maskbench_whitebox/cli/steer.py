@@ -15,7 +15,7 @@ from maskbench_whitebox.cli.options import PLACE, Where
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from maskbench.models.hf.vectors import Vectors
+    from maskbench_whitebox.models.vectors import Vectors
 
 PINOCCHIO = "pinocchio"
 TOKENS = 4096  # read at once
@@ -74,9 +74,9 @@ def steer(
     Every fourth pair is held out; how often its honest side lies further along a direction than its partner says
     whether the direction tells the two apart. Whether steering by it works, only runs at several strengths can say.
     """
-    from maskbench.models.hf.adapters import with_adapter
-    from maskbench.models.hf.loading import load
-    from maskbench.models.hf.threads import using
+    from maskbench_whitebox.models.adapters import with_adapter
+    from maskbench_whitebox.models.loading import load
+    from maskbench_whitebox.models.threads import using
     from maskbench_whitebox.steering.contrast import open_contrast
     from maskbench_whitebox.steering.directions import learn
 

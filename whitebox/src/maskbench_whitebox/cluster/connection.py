@@ -22,8 +22,8 @@ from typing import Any
 
 from maskbench.doors import install, plain
 from maskbench.errors import UsageError
-from maskbench.models.hf.cluster_places import Place
-from maskbench.models.hf.cluster_worker import Worker
+from maskbench_whitebox.cluster.places import Place
+from maskbench_whitebox.cluster.worker import Worker
 
 RESTARTS = 3  # of each worker, by Ray
 CONNECT = 10.0  # seconds in which a cluster has to answer

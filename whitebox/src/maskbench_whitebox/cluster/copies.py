@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import Interrupted, MaskbenchError, ModelError, UsageError
-from maskbench.models.hf import cluster
-from maskbench.models.hf.cluster import RESTARTS, awaited, cause_of, why_of
-from maskbench.models.hf.cluster_places import Place, by_node, lines
-from maskbench.models.hf.cluster_worker import Answered, Open, Opened, versions
 from maskbench.types import Ask, Failure, Reply
+from maskbench_whitebox.cluster import connection as cluster
+from maskbench_whitebox.cluster.connection import RESTARTS, awaited, cause_of, why_of
+from maskbench_whitebox.cluster.places import Place, by_node, lines
+from maskbench_whitebox.cluster.worker import Answered, Open, Opened, versions
 
 if TYPE_CHECKING:
-    from maskbench.models.hf.opening import HfOptions
+    from maskbench_whitebox.models.opening import HfOptions
 
 TRIES = 3  # of an ask whose worker was lost
 LOOK = 0.5  # seconds between two looks at a worker that is gone

@@ -11,7 +11,7 @@ from maskbench.doors import read_nodes
 from maskbench.types import Json
 
 if TYPE_CHECKING:
-    from maskbench.models.hf.cluster_worker import Answered
+    from maskbench_whitebox.cluster.worker import Answered
 
 
 @dataclass(slots=True, eq=False)

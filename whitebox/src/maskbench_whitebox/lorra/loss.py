@@ -20,7 +20,7 @@ from maskbench_whitebox.lorra.texts import Conversation, Text
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from maskbench.models.hf.loading import Loaded
+    from maskbench_whitebox.models.loading import Loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def hidden_states(loaded: Loaded, rows: Sequence[Row], layers: Sequence[int]) ->
     """
     import torch
 
-    from maskbench.models.hf.padding import right_padded
+    from maskbench_whitebox.models.padding import right_padded
 
     states: dict[int, Tensor] = {}
     with ExitStack() as hooks:

@@ -17,7 +17,7 @@ from maskbench_whitebox.lorra.recipe import Recipe
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from maskbench.models.hf.loading import Loaded
+    from maskbench_whitebox.models.loading import Loaded
 
 SAVE_SECONDS = 60.0
 

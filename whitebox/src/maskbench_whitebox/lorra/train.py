@@ -20,15 +20,15 @@ from msgspec import structs, to_builtins
 
 from maskbench.doors import system_prompt
 from maskbench.errors import RunLocked, UsageError
-from maskbench.models.hf.adapters import CONFIG, WEIGHTS, adapter_config, adapter_hash
 from maskbench_whitebox.lorra.card import AdapterRecord, Identity, about, card, curve, read_curve, record_from
 from maskbench_whitebox.lorra.loss import Loss, encoded
 from maskbench_whitebox.lorra.recipe import Recipe, default_layers
 from maskbench_whitebox.lorra.steps import Checkpoint, steps
 from maskbench_whitebox.lorra.texts import DISHONEST, HONEST, Templates, Text, content_hash, read_texts
+from maskbench_whitebox.models.adapters import CONFIG, WEIGHTS, adapter_config, adapter_hash
 
 if TYPE_CHECKING:
-    from maskbench.models.hf.loading import Loaded
+    from maskbench_whitebox.models.loading import Loaded
 
 RECORD, CARD, CURVE, CHECKPOINT, LOCK = "lorra.json", "README.md", "loss.csv", "training.pt", "training.lock"
 PARTIAL = "training.partial"  # a checkpoint that is being written

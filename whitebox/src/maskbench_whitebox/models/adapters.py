@@ -10,7 +10,7 @@ from typing import Any
 
 from maskbench.doors import packaged
 from maskbench.errors import UsageError
-from maskbench.models.hf.loading import Loaded, decoder_layers, fingerprint, quiet
+from maskbench_whitebox.models.loading import Loaded, decoder_layers, fingerprint, quiet
 
 CONFIG, WEIGHTS, PICKLE = "adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"
 _BASE = "base_model_name_or_path"

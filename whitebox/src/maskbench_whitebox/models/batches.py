@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import torch
 
 from maskbench.errors import UsageError
-from maskbench.models.hf.decoding import Batch, Sample
-from maskbench.models.hf.loading import out_of_memory
-from maskbench.models.hf.steering import checked_layers, steered
-from maskbench.models.hf.threads import quickest_threads, using
+from maskbench_whitebox.models.decoding import Batch, Sample
+from maskbench_whitebox.models.loading import out_of_memory
+from maskbench_whitebox.models.steering import checked_layers, steered
+from maskbench_whitebox.models.threads import quickest_threads, using
 
 if TYPE_CHECKING:
-    from maskbench.models.hf.loading import Loaded
-    from maskbench.models.hf.vectors import Vectors
+    from maskbench_whitebox.models.loading import Loaded
+    from maskbench_whitebox.models.vectors import Vectors
 
 TOKENS = 32_768  # in a batch, where the memory cannot be measured
 LEAST, MOST = 4096, 262_144  # limits of a batch on a GPU: more rows make it no faster

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from maskbench.models.hf.padding import Rows
 from maskbench.types import Failure
+from maskbench_whitebox.models.padding import Rows
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from maskbench.models.hf.loading import Loaded
+    from maskbench_whitebox.models.loading import Loaded
 
 SPARSE = 0.75  # where a smaller share of a batch still goes on, its rows are compacted
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from maskbench.doors import TOKENS, cache_of, install, is_offline, packaged, status_of, token_of
 from maskbench.errors import AccessError, MaskbenchError, UnknownModel, Unreachable, UsageError
-from maskbench.models.hf.template import Chat
 from maskbench.types import Message
+from maskbench_whitebox.models.template import Chat
 
 if TYPE_CHECKING:
     import torch

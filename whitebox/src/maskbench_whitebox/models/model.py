@@ -23,14 +23,14 @@ from maskbench.doors import (
     unknown_tag,
 )
 from maskbench.errors import Interrupted, ModelError, UsageError
-from maskbench.models.hf.batches import Engine, NoRoom, Steering, free
-from maskbench.models.hf.decoding import Sample
-from maskbench.models.hf.steering import checked_layers
 from maskbench.settings import Truncation
 from maskbench.types import Ask, Failure, Reply, Sampling, Usage
+from maskbench_whitebox.models.batches import Engine, NoRoom, Steering, free
+from maskbench_whitebox.models.decoding import Sample
+from maskbench_whitebox.models.steering import checked_layers
 
 if TYPE_CHECKING:
-    from maskbench.models.hf.loading import Loaded
+    from maskbench_whitebox.models.loading import Loaded
 
 LULL = 0.002  # seconds without a new ask, after which a batch begins
 IGNORED = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")  # of the model's own generation settings

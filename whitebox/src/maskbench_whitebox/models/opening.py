@@ -13,8 +13,10 @@ from msgspec import Meta
 
 from maskbench.doors import Options, Takes, fields, unheard
 from maskbench.errors import UnknownModel, UsageError
-from maskbench.models.hf.adapters import adapter_hash, check_base, with_adapter, without_adapter
-from maskbench.models.hf.loading import (
+from maskbench.settings import Mark
+from maskbench.types import Model, Stage
+from maskbench_whitebox.models.adapters import adapter_hash, check_base, with_adapter, without_adapter
+from maskbench_whitebox.models.loading import (
     check_quantize,
     check_safetensors,
     device_of,
@@ -23,14 +25,12 @@ from maskbench.models.hf.loading import (
     require_torch,
     shape,
 )
-from maskbench.models.hf.steering import layer_numbers
-from maskbench.models.hf.vectors import load_vectors
-from maskbench.settings import Mark
-from maskbench.types import Model, Stage
+from maskbench_whitebox.models.steering import layer_numbers
+from maskbench_whitebox.models.vectors import load_vectors
 
 if TYPE_CHECKING:
-    from maskbench.models.hf.batches import Steering
-    from maskbench.models.hf.loading import Loaded
+    from maskbench_whitebox.models.batches import Steering
+    from maskbench_whitebox.models.loading import Loaded
 
 _MOST = math.nextafter(math.inf, 0)  # what is larger is infinite
 
@@ -137,7 +137,7 @@ class HfOptions(Options):
 
     def steering(self) -> Steering | None:
         """The vectors, the layers that get them, and how often they are added."""
-        from maskbench.models.hf.batches import Steering
+        from maskbench_whitebox.models.batches import Steering
 
         if self.steer is None:
             return None
@@ -169,7 +169,7 @@ def open_hf(name: str, options: HfOptions) -> Model:
 
 
 def _open_here(name: str, options: HfOptions) -> Model:
-    from maskbench.models.hf.model import HfModel
+    from maskbench_whitebox.models.model import HfModel
 
     loaded = options.base(place_of(name))
     let_go: Callable[[], object] | None = None
@@ -194,7 +194,7 @@ def _open_here(name: str, options: HfOptions) -> Model:
 
 
 def _on_cluster(name: str, address: str, options: HfOptions) -> Model:
-    from maskbench.models.hf.cluster_models import open_copies
+    from maskbench_whitebox.cluster.copies import open_copies
 
     def opening(device: str | None) -> Callable[[Mapping[str, str]], Model]:
         there = replace(options, cluster=None, device=device, environ={}, loaded={}, tell=unheard)

@@ -13,7 +13,7 @@ import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from maskbench.models.hf.loading import Loaded
+    from maskbench_whitebox.models.loading import Loaded
 
 # Layers of a cache with one column for each token: rows can join them after padding on the left. Recurrent states, for
 # example, have no columns, so such a model ends a batch before it begins the next.

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import UsageError
-from maskbench.models.hf.vectors import Vectors
+from maskbench_whitebox.models.vectors import Vectors
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from torch import nn
 
-    from maskbench.models.hf.loading import Loaded
+    from maskbench_whitebox.models.loading import Loaded
 
 SMALL = 10_000_000  # parameters, below which one thread is always quicker, and nothing need be tried
 ROUNDS, PATIENCE = 3, 2.0  # how often each is timed, and the seconds after which that is enough

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from maskbench.errors import UsageError
-from maskbench.models.hf.vectors import Vectors
+from maskbench_whitebox.models.vectors import Vectors
 from maskbench_whitebox.steering.contrast import Contrast
 from maskbench_whitebox.steering.hidden_states import TOKENS, Position, record, threads_for
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from maskbench.models.hf.loading import Loaded
+    from maskbench_whitebox.models.loading import Loaded
 
 Method = Literal["mean-difference", "pca", "logistic"]
 PENALTY = 0.01  # of the squared weights in the logistic regression

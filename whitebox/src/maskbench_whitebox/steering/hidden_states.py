@@ -10,14 +10,14 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any, Literal
 
 from maskbench.errors import UsageError
-from maskbench.models.hf.template import shared_start
-from maskbench.models.hf.threads import using
 from maskbench.types import Message
+from maskbench_whitebox.models.template import shared_start
+from maskbench_whitebox.models.threads import using
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from maskbench.models.hf.loading import Loaded
+    from maskbench_whitebox.models.loading import Loaded
 
 Position = Literal["last", "answer", "turn"]
 TOKENS = 4096  # read at once, padding among them
@@ -113,7 +113,7 @@ def _means(loaded: Loaded, placed: Sequence[tuple[list[int], int]]) -> Tensor:
     """The means of one batch, padded on the right, where padding is seen by nothing before it."""
     import torch
 
-    from maskbench.models.hf.padding import right_padded
+    from maskbench_whitebox.models.padding import right_padded
 
     tokens, attended = right_padded([own for own, _ in placed], loaded.device)
     shares = torch.zeros(tokens.shape, device=loaded.device)
