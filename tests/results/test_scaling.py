@@ -9,8 +9,6 @@ from scipy.stats import bootstrap, spearmanr  # type: ignore[import-untyped]
 from maskbench.models.families import family_of
 from maskbench.results.scaling import Compute, compute_of, correlate, spearman
 
-pytestmark = pytest.mark.slow
-
 NUMBERS = st.integers(0, 9)  # few values, so that there are ties
 
 
