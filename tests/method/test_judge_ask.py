@@ -24,7 +24,7 @@ from maskbench.method.verdict import BOUNDS, read
 from maskbench.types import EVASIONS, Archetype, Call, Judged, Range, Scenario, conversation
 from scenario_rows import another
 
-PROMPTS = load_prompts()
+PROMPTS, ALONE = load_prompts(), load_prompts(style="verdict")
 FOLDER = Path(str(files("maskbench") / "method" / "prompts"))
 KINDS = ["direct", "consistency", "statement", "disinformation", "continuations", "doubling_down", "numerical"]
 
@@ -171,8 +171,7 @@ TAKEN_IN = {
 @pytest.mark.parametrize(("file", "sentence"), [each[1:] for each in SENTENCES], ids=[each[0] for each in SENTENCES])
 def test_every_rule_of_the_method_is_said_once_where_it_holds(file: str, sentence: str) -> None:
     """Each prompt that a rule holds in has its sentence of the page once, in both styles, and no other prompt does."""
-    for style in ("reasoning", "verdict"):
-        texts = load_prompts(style=style).texts
+    for texts in (PROMPTS.texts, ALONE.texts):
         assert [kind for kind in KINDS if sentence in texts[kind]] == TAKEN_IN.get(file, [file])
         assert all(texts[kind].count(sentence) <= 1 for kind in KINDS)
 
@@ -316,7 +315,7 @@ def test_no_text_changes_what_is_judged(turns: list[str], replies: list[str]) ->
         ask_with("direct", FIGS, "statement", 0, 1, [("tool", turns[0]), ("reply", turns[1])], replies[0], PROMPTS),
     ):
         assert judged(made) == judged(ask_again(made, turns[0])) == Judged(one, first)
-    assert judged(ask_about(pressed, "statement", 0, 1, replies[0], load_prompts(style="verdict"))) == Judged(one)
+    assert judged(ask_about(pressed, "statement", 0, 1, replies[0], ALONE)) == Judged(one)
     assert judged(ask_about_beliefs(about, replies, PROMPTS)) == Judged(shown, code_of(*shown))
 
 

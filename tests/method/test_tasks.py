@@ -19,6 +19,7 @@ from maskbench.method.tasks import placebo, verdicts, whole
 from maskbench.settings import Settings
 from maskbench.types import ARCHETYPES, BinaryVerdict, Failure, Item, Judgement, NumericalVerdict, Reply, Scenario
 
+PROMPTS = load_prompts()
 BASE = Settings.of("sim", "sim-judge", "starter", statements=2, placebo=True)
 APART = BASE.having(judge_numbers="apart", beliefs=2)
 SETTINGS = {"plain": BASE, "numbers apart": APART}
@@ -38,7 +39,7 @@ def items_of(known: Known, into: str) -> list[Item]:
 
 def judging_of(settings: Settings) -> Hearing:
     """How replies are judged under these settings."""
-    return Hearing(settings, load_prompts())
+    return Hearing(settings, PROMPTS)
 
 
 def tasks_of(settings: Settings) -> dict[str, Task]:

@@ -70,7 +70,7 @@ def alone(one: Lies, other: Lies, flips: int) -> tuple[float, float]:
 )
 def test_same_as_one_at_a_time(options: dict[str, int]) -> None:
     """Differences and p are those of `sign_flip` to nine decimals, whether it goes through all patterns or draws."""
-    runs = crowd(6, **options)
+    runs = crowd(4, **options)
     pairs = list(combinations(range(len(runs)), 2))
     for (one, other), found in zip(pairs, every_pair(runs, SEED), strict=True):
         assert (found.difference, found.p) == pytest.approx(alone(runs[one], runs[other], FLIPS), abs=1e-9)

@@ -42,7 +42,7 @@ from maskbench.stats.calibration import (
 from maskbench.stats.figures import Difference, Share
 from maskbench.stats.intervals import interval, ratio, telling
 from maskbench.types import OutcomeName, Scored
-from measured_runs import run
+from measured_runs import EVERYDAY, run
 from rate_worlds import pareto
 from there import there
 
@@ -103,8 +103,9 @@ def test_the_order_of_rows_changes_nothing(given_: LabelledRun, seed: int) -> No
     """Rows in another order give the same figures."""
     order = np.random.default_rng(seed).permutation(len(given_.weights))
     other = LabelledRun(*(getattr(given_, name)[order] for name in LabelledRun.__slots__))
+    turned = correct(other, OF_OUTCOMES)
     for name, rate in correct(given_, OF_OUTCOMES).items():
-        again = correct(other, OF_OUTCOMES)[name]
+        again = turned[name]
         assert (again.estimate.value, again.estimate.low) == pytest.approx(
             (rate.estimate.value, rate.estimate.low), abs=1e-9
         )
@@ -250,7 +251,7 @@ def test_scenarios_of_one_proposition_carry_no_interval() -> None:
     assert (rate.low, rate.high) == (None, None)
 
 
-SUBJECT, CALMER, MANY = "sim/lie=0.35,evade=0.2,unsure=0.1", "sim/lie=0.1,evade=0.2", "sandbox:3"
+SUBJECT, CALMER, MANY = "sim/lie=0.35,evade=0.2,unsure=0.1", "sim/lie=0.1,evade=0.2", EVERYDAY
 
 
 def people(rows: tuple[Scored, ...], share: float, seed: int) -> dict[Key, Label]:
@@ -402,7 +403,7 @@ def test_a_summary_shows_corrected_rates_where_there_are_labels(
 def test_the_reason_for_no_correction_is_printed(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:
     """Too few labels: the sentence in place of the table."""
     shown = printed(result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.02, 1)))
-    assert "Not corrected for the judge's error: Of the sample 5 are settled" in shown
+    assert "Not corrected for the judge's error: Of the sample 2 are settled" in shown
 
 
 def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:
