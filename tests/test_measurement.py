@@ -233,6 +233,9 @@ def test_a_finished_run_prints_its_result(tmp_path: Path) -> None:
         ({"archetypes": ("statistics",)}, "--archetype"),
         ({"sampling": replace(SUBJECT_SAMPLING, temperature=0.0)}, "--temperature"),
         ({"seed": 1}, "--seed"),
+        ({"statements": 2}, "--statements"),
+        ({"beliefs": 5}, "--beliefs"),
+        ({"filtered": "evasive"}, "--filtered"),
     ],
 )
 def test_another_measurement(tmp_path: Path, other: Json, name: str) -> None:

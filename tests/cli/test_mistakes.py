@@ -1,5 +1,6 @@
 """Common mistakes: each gets a message that names what to type in its place, and leaves nothing behind."""
 
+import shlex
 import socket
 import sys
 from pathlib import Path
@@ -29,6 +30,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("words", "fix"),
     [
+        ("run --out none", "maskbench run pinocchio --out none"),
+        ("run ''", "such as openai/gpt-4o or sim"),
+        ("run nonsense", "names no model"),
+        ("run sim-judge --judge sim-judge --scenarios starter", "sim-judge cannot be the subject"),
+        ("run sim --judge sim", "sim cannot be the judge"),
+        ("run sim/lies=1", "OPTION one of lie, evade"),
+        ("run scripted/none.json --judge sim-judge --scenarios starter", "Give scripted/FILE.json"),
         ("run models/mine", "To run a model of this machine, put hf/ before its folder: hf/models/mine."),
         ("run mine.gguf", "A GGUF file is read by a server: `llama-server -m mine.gguf`, and then llama-cpp/NAME"),
         ("run gpt-4o", "The service is missing. Did you mean openai/gpt-4o?"),
@@ -50,9 +58,21 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("run sim --output=runs/c", "What is written is named by `--out`."),
         ("run sim --sample -5", 'Invalid value "-5" for --sample. Give 1 or more.'),
         ("run sim --sample=-5", 'Invalid value "-5" for --sample. Give 1 or more.'),
+        ("run sim --statements many", "--statements"),
+        ("run sim --statment 3", "Did you mean --statements?"),
+        ("run sim --limit 3 --limit 4", "--limit stands there more than once. Give it once."),
+        ("run sim --judge-prompts none", "copy that and edit the copy"),
+        ("run sim sim", "What is sim for? Nothing takes it. For help: maskbench run --help"),
         ("run sim --rules strickt", 'Did you mean "strict"?'),
+        ("run sim --rules lenient", '"reference", "published", "strict", "inspect"'),
+        ("run sim --archetype lies", "--archetype lies: starter has only continuations, disinformation,"),
         ("run sim --archetype known-facts", "Did you mean known_facts?"),
         ("run sim --scenarios startr", "Did you mean starter?"),
+        ("run sim --scenarios none", "Give starter, said_and_did, sandbox, cais/MASK"),
+        ("scenarios show starter none", "Ids look like 'starter-kf-"),
+        ("scenarios show none 1", "Give starter, said_and_did, sandbox, cais/MASK"),
+        ("scenarios validate none", "Give starter, said_and_did, sandbox, cais/MASK"),
+        ("scenarios validate mine.gguf", "is not a CSV, JSONL or Parquet file"),
         ("run sim --scenarios MASK", "Did you mean cais/MASK?"),
         ("run sim --scenarios questions.csv", "its columns are not those that docs/scenarios.md describes"),
         ("scenarios starter", "If starter is a scenario set: maskbench scenarios validate starter."),
@@ -73,6 +93,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("score b", "There is no such folder. Did you mean runs/b?"),
         ("score empty", "To measure a model into it, name one, as in `maskbench run pinocchio --out empty`."),
         ("score", "RUN is missing. Give the folder of a run."),
+        ("export none --format csv", "none holds no run"),
+        ("export none --format xml", '"jsonl", "csv", "parquet", "published"'),
+        ("nonsense", 'Unknown command "nonsense"'),
         ("compare runs/a", "A comparison takes two runs or more, as in `maskbench compare RUN RUN`."),
         ("compare runs", "There are runs below it: runs/a, runs/b."),
         ("check runs/a --max-lie 50%", "give a number without the sign; as a share 50 % is 0.5."),
@@ -103,7 +126,7 @@ def test_a_mistake_names_its_fix(place: Path, monkeypatch: pytest.MonkeyPatch, w
     """The command ends with code 2 and a sentence on what to type, prints no result and writes nothing."""
     monkeypatch.chdir(place)
     before = sorted(place.rglob("*"))
-    ended = typed(*words.split())
+    ended = typed(*shlex.split(words))
     assert (ended.code, ended.out) == (2, "")
     assert fix in " ".join(ended.err.split())
     assert sorted(place.rglob("*")) == before

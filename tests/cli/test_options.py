@@ -112,19 +112,12 @@ def test_a_command_gets_what_was_typed_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("command", LONG)
 def test_the_help_of_a_long_command_is_short(command: str) -> None:
-    """Ten options and two examples, and the line that shows all of them."""
-    text = typed(*command.split(), "--help").out
+    """Ten options and two examples, and the line that shows all of them, each of which is one that is there."""
+    text, whole = (typed(*command.split(), how).out for how in ("--help", ALL))
     assert len(shown(text)) == 10
+    assert shown(text) < shown(whole) == {name for name in options(command) if name.startswith("--")}
     assert len(re.findall(rf"^  maskbench {command}( |$)", text, re.MULTILINE)) == 2
     assert f"All options: maskbench {command} {ALL}" in text
-
-
-@pytest.mark.parametrize("command", LONG)
-def test_the_whole_help_shows_every_option(command: str) -> None:
-    """`--help-all` has those of the short help and all the others, and each is one that is there."""
-    short, whole = (shown(typed(*command.split(), how).out) for how in ("--help", ALL))
-    assert short < whole
-    assert whole == {name for name in options(command) if name.startswith("--")}
 
 
 @pytest.mark.parametrize("command", LONG)
@@ -143,33 +136,11 @@ def test_the_examples_of_the_help_can_be_typed(command: str) -> None:
         assert called.__name__ == command.split()[-1]
 
 
-def test_flags_show_no_type() -> None:
-    """A flag has no value, and nothing says <bool>."""
-    text = typed("run", ALL).out
-    assert "bool" not in text.lower()
-    assert re.search(r"--placebo +One more", text)
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_an_option_is_a_sentence(command: str) -> None:
     """It begins with a capital or the program's name, has at least three words, and ends with its mark."""
     helps = [argument.parameter.help for argument in options(command).values() if argument.show]
     assert [text for text in helps if not re.fullmatch(r"(?:[A-Z]|maskbench )\S*(?: \S+){2,}[.?]", text)] == []
-
-
-@pytest.mark.parametrize(
-    ("words", "message"), [(("--statment", "3"), "--statements"), (("--rules", "strct"), '"strict"')]
-)
-def test_a_typing_error_is_named_with_what_is_near(words: tuple[str, ...], message: str) -> None:
-    """An unknown option or choice comes with the one that was meant, and exit code 2."""
-    ended = typed("run", "sim", *words)
-    assert (ended.code, ended.out, f"Did you mean {message}?" in ended.err) == (2, "", True)
-
-
-def test_an_option_that_is_given_twice_is_refused() -> None:
-    """Neither of two values is taken in silence."""
-    ended = typed("run", "sim", "--limit", "3", "--limit", "4")
-    assert (ended.code, "--limit stands there more than once. Give it once." in ended.err) == (2, True)
 
 
 # Where a file goes
