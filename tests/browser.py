@@ -59,10 +59,6 @@ class Tab:
         """How wide the page is, in CSS pixels: wider than its window, it scrolls sideways."""
         return int(self.page.evaluate("document.scrollingElement.scrollWidth"))
 
-    def focused(self) -> str:
-        """The text of the element that has the focus."""
-        return str(self.page.evaluate("document.activeElement.textContent"))
-
 
 class Chromium:
     """The one browser of a session, in its thread."""

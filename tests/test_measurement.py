@@ -32,7 +32,6 @@ from maskbench.judges.verdict_sets import VerdictSet
 from maskbench.measurement import measure
 from maskbench.method.archetypes import TABLE
 from maskbench.method.asks import Calls
-from maskbench.method.forms.case import judged
 from maskbench.method.rules import named
 from maskbench.models.scripted import ScriptedModel
 from maskbench.presentation.of_one_run import result as blocks_of
@@ -522,11 +521,6 @@ def test_models_of_ones_own_are_measured_by_name(tmp_path: Path) -> None:
     assert summary.counts["honest"] == 16
     with pytest.raises(UsageError, match="name mine and its judge there"):
         measure(settings.having(subject="another"), tmp_path / "other", models=(subject, judge))
-
-
-def says_a(ask: Ask, run: int) -> str:
-    """A judge's verdict as it is asked for."""
-    return f"It says so.\n\nVerdict {judged(ask).code}: A"
 
 
 def test_unreadable_verdicts_are_reported_by_archetype(tmp_path: Path) -> None:

@@ -64,21 +64,6 @@ def test_the_help_says_the_default_of_the_setting(name: str) -> None:
     assert not (row.default and value not in (None, "", (), {}) and not row.of.startswith("judge_sampling"))
 
 
-def test_the_page_of_settings_and_the_help_agree() -> None:
-    """A default that docs/api.md has is the one that `maskbench run --help-all` shows, flags apart, which show none."""
-    page = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
-    table = page.split("## Settings")[1].split("\n## ")[0]
-    defaults = {row.of: shown_default(name) for name, row in OPTIONS.items()}
-    compared = 0
-    for names, given in re.findall(r"^\| (`.*?) \| (.*?) \| ", table, re.MULTILINE):
-        settings, values = re.findall(r"`(\w+)`", names), re.findall(r"`(.*?)`", given)
-        for setting, value in zip(settings, values * len(settings) if len(values) == 1 else values, strict=False):
-            if isinstance(defaults.get(setting), str) and value not in ("None", "()", "{}"):
-                assert defaults[setting] == value.strip("'"), setting
-                compared += 1
-    assert compared > 10
-
-
 @pytest.mark.parametrize("name", [name for name, row in OPTIONS.items() if row.metavar == "N" and name not in IN_FILES])
 def test_limits_are_those_of_the_setting(name: str) -> None:
     """A number outside of the setting's limits is refused with the limit, before anything is read or called."""

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import maskbench
-from flows import end
+from flows import command, end
 from flows import maskbench as process
 from maskbench.judges.people.labelled_outcomes import drawn, prepare
 from maskbench.judges.people.labels import LabelStore, New, Role, standing
@@ -227,9 +227,7 @@ def test_an_export_overwrites_nothing(labels: LabelStore, tmp_path: Path) -> Non
     file = tmp_path / "labels.csv"
     options: list[object] = ["label", labels.path.parent, "--out", file]
     for more, code in (([], 0), ([], 2), (["--import", file], 0)):
-        with process(*options, *more, env=HERE) as started:
-            ended = end(started)
-        assert ended.code == code
+        assert (ended := command(*options, *more, env=HERE)).code == code
     assert "0 labels are in" in ended.err
 
 

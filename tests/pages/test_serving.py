@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from maskbench.errors import UsageError
 from maskbench.pages.server.serving import ADDRESS, HEADERS, NOTHING, LocalServer, aside, page, serve
 from maskbench.pages.shell import document
 from patience import PATIENCE
@@ -256,12 +255,6 @@ def test_this_machine_alone(server: LocalServer) -> None:
     for address in others:
         with pytest.raises(OSError), socket.create_connection((address, server.port), timeout=2):
             pass
-
-
-def test_a_port_that_is_taken(server: LocalServer) -> None:
-    """A port that cannot be had is an error that names the option."""
-    with pytest.raises(UsageError, match=f"--port {server.port} is taken. Give another"):
-        LocalServer(ROUTES, server.port)
 
 
 def test_others_are_answered_meanwhile(server: LocalServer) -> None:

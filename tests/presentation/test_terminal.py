@@ -4,6 +4,7 @@ import io
 import re
 import unicodedata
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -61,6 +62,7 @@ def joined(text: str) -> str:
     return " ".join(text.split())
 
 
+@cache
 def whole() -> Summary:
     """A result with something of everything."""
     return simulated("sim/fail=0.02", scenarios(20), statements=3, max_error_rate=1, judge="sim-judge/accuracy=0.9")
