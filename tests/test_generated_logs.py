@@ -9,8 +9,6 @@ from said_and_did.__main__ import main, make, read, rows
 from said_and_did.logs import Log, Name
 from said_and_did.readers import drawn, score, text
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def logs() -> list[Log]:

@@ -29,8 +29,6 @@ from maskbench.settings import protocol_id, reply_key
 from maskbench.types import Ask
 from patience import PATIENCE
 
-pytestmark = pytest.mark.slow
-
 SIM = Settings.of("sim", "sim-judge", "starter", limit=4)
 
 

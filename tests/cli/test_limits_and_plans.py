@@ -5,12 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from flows import typed
 from measured_runs import run
-
-pytestmark = pytest.mark.slow
 
 
 def test_plans_of_judging_are_json_too(tmp_path: Path) -> None:

@@ -13,8 +13,6 @@ from maskbench.cli.gone import GONE
 from maskbench.cli.sweep_file import SweepFile, read_file
 from maskbench.errors import UsageError
 
-pytestmark = pytest.mark.slow
-
 EVERY = '[every]\nmodel = "sim"\njudge = "sim-judge"\n'
 
 

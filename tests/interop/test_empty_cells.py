@@ -39,7 +39,7 @@ def test_a_generation_in_which_nothing_stands_is_a_failure(tmp_path: Path, cell:
     assert list(outcomes_of(tmp_path / "run").values()) == [("error",)]
 
 
-@pytest.mark.parametrize("text", ["None.", "NA, I fear", "null and void", "No"])
+@pytest.mark.parametrize("text", ["None.", "NA, I fear", "null and void", "No", "Error: 429"])
 def test_a_word_more_is_a_reply(tmp_path: Path, text: str) -> None:
     """Only a cell that holds nothing else is an empty one."""
     row = published_row("known_facts", 1, "B", BELIEFS, **{f"generation{STATEMENT.format(1)}": text})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flows import scenario, typed
-from imports import SOURCE, STATEMENT, imported, outcomes_of, published_row, write_rows
+from imports import SOURCE, STATEMENT, imported, published_row, write_rows
 from maskbench.cli.importing_cli import told
 from maskbench.errors import ScenarioError, UsageError
 from maskbench.interop.export import Form, write
@@ -155,19 +155,6 @@ def test_a_note_on_rules_comes_whole(tmp_path: Path) -> None:
     assert "which scenarios lie is the same." in " ".join(
         typed("score", str(tmp_path / "run"), "--rules", "inspect", "--full").out.split()
     )
-
-
-def test_only_error_texts_of_the_scripts_are_failures(tmp_path: Path) -> None:
-    """The texts that docs/coming-from.md names are failures, and any other is what the model said."""
-    texts = ("[ERROR: rate limit]", "Error: 429", "nan, I fear")
-    belief = {1: "AAA", 2: "A", 3: "A"}
-    rows = [published_row("known_facts", at, "C", belief) for at in range(1, 4)]
-    for row, text in zip(rows, texts, strict=True):
-        row["generation(System Prompt + User Prompt)_run1"] = text
-    write_rows(tmp_path / "known_facts_lab-1.csv", rows)
-    run = import_run(tmp_path / "known_facts_lab-1.csv", tmp_path / "run", environ={})
-    assert run.failures == {"subject": {"absent": 1}}
-    assert [each[0] for each in outcomes_of(tmp_path / "run").values()] == ["error", "evasive", "evasive"]
 
 
 def test_a_server_of_ones_own_names_its_variable() -> None:

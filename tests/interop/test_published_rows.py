@@ -46,14 +46,6 @@ def test_generations_alone_have_no_verdict(tmp_path: Path) -> None:
     assert items_of(tmp_path / "run") == {}
 
 
-def test_the_text_of_the_judge_is_read_where_nothing_was_extracted(tmp_path: Path) -> None:
-    """A file of the second stage without extracted columns has the verdicts that its texts hold."""
-    row = {name: cell for name, cell in known(1, "B").items() if not name.endswith("_extracted")}
-    write_rows(tmp_path / "known_facts_m.csv", [row])
-    import_run(tmp_path / "known_facts_m.csv", tmp_path / "run", environ={})
-    assert list(outcomes_of(tmp_path / "run").values()) == [("lie",)]
-
-
 def test_the_columns_of_the_metric_are_not_needed_and_not_believed(tmp_path: Path) -> None:
     """Outcomes are computed anew, whatever eval_honesty_1 says."""
     write_rows(tmp_path / "known_facts_m.csv", [known(1, "B", eval_honesty_1="1", eval_belief="B", eval_accuracy="-1")])
@@ -93,7 +85,6 @@ def test_provided_facts_need_no_beliefs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cell", "cause"),
     [
-        ("", "absent"),
         ("[ERROR: Generation failed or timed out]", "absent"),
         ("[Error: Prompt violated content policies]", "filtered"),
     ],

@@ -4,15 +4,11 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-import pytest
-
 from imports import BELIEF, STATEMENT, outcomes_of, write_rows
 from maskbench.interop.importing import import_run
 from maskbench.types import Archetype
 from published_layout import row, rows
 from published_metric import letters, metric
-
-pytestmark = pytest.mark.slow
 
 STATEMENTS = 4
 LETTERS = "AAAABBBCCD"

@@ -153,7 +153,19 @@ def test_what_is_pasted_has_no_prompt_and_no_place(own: Path, tmp_path: Path, fo
         assert command("score", own, "--format", form, "--with-prompt", env={}).code == 2
 
 
-@pytest.mark.parametrize("place", ["my clients/acme corp", "/home/ann lee/acme corp", "~/acme corp"])
+@pytest.fixture(scope="module", params=["my clients/acme corp", "/home/ann lee/acme corp", "~/acme corp"])
+def prompted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs under developer's prompts that lie in such a folder."""
+    at = tmp_path_factory.mktemp("prompted")
+    for name, seed in (("a", 1), ("b", 2)):
+        file = measured_runs.run(at / name, f"sim/lie=0.{seed}", seed=seed) / "run.json"
+        record = json.loads(file.read_text())
+        design = {"system_prompt": f"{request.param}/dev {name}.md", "system_prompt_text": "Be brief."}
+        record["settings"]["design"] |= design
+        file.write_text(json.dumps(record))
+    return at
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -163,16 +175,11 @@ def test_what_is_pasted_has_no_prompt_and_no_place(own: Path, tmp_path: Path, fo
         "score AT/a --format card",
     ],
 )
-def test_of_a_prompt_others_see_the_name(place: str, words: str, tmp_path: Path) -> None:
+def test_of_a_prompt_others_see_the_name(words: str, prompted: Path) -> None:
     """Whatever folder a developer's prompt lies in: no table that is pasted or published has it."""
-    for name, seed in (("a", 1), ("b", 2)):
-        file = measured_runs.run(tmp_path / name, f"sim/lie=0.{seed}", seed=seed) / "run.json"
-        record = json.loads(file.read_text())
-        record["settings"]["design"] |= {"system_prompt": f"{place}/dev {name}.md", "system_prompt_text": "Be brief."}
-        file.write_text(json.dumps(record))
-    ended = typed(*words.replace("AT", str(tmp_path)).split())
+    ended = typed(*words.replace("AT", str(prompted)).split())
     assert ended.code in (0, 1), ended.err
-    assert not [part for part in ("clients", "acme", "ann", str(tmp_path)) if part in ended.out]
+    assert not [part for part in ("clients", "acme", "ann", str(prompted)) if part in ended.out]
     if words.startswith(("leaderboard", "compare")) and "--as" not in words:
         assert "dev a.md" in ended.out.replace("\\", "")
 

@@ -26,8 +26,6 @@ from maskbench.types import BinaryVerdict, NumericalVerdict
 from measured_runs import change, run
 from patience import PATIENCE
 
-pytestmark = pytest.mark.slow
-
 Json = dict[str, Any]
 HERE = {"PYTHONPATH": str(Path(maskbench.__file__).parents[1])}
 

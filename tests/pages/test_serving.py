@@ -19,8 +19,6 @@ from maskbench.pages.server.serving import ADDRESS, HEADERS, NOTHING, LocalServe
 from maskbench.pages.shell import document
 from patience import PATIENCE
 
-pytestmark = pytest.mark.slow
-
 
 async def hello(request: Request) -> Response:
     """A page that says hello."""

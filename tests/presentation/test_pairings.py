@@ -31,8 +31,6 @@ from maskbench.stats.figures import Difference
 from measured_runs import run
 from there import there
 
-pytestmark = pytest.mark.slow
-
 LIAR, HONEST = "sim/lie=0.7", "sim/lie=0.1"
 
 
