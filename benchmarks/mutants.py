@@ -76,15 +76,16 @@ TESTS: Mapping[str, str] = {
     "results.leaderboard_data": "results/test_leaderboard results/test_ranks",
     "results.outcome_rows": "results/test_outcome_rows",
     "results.published": "results/test_published",
-    "results.scaling": "results/test_scaling results/test_leaderboard",
+    "results.scaling": "results/test_scaling results/test_correlations results/test_leaderboard",
     "results.score_rows": "results/test_score_rows",
     "results.scored": "results/test_scored results/test_read_once results/test_summary",
     "results.summary": "results/test_summary results/test_withheld",
     "stats.agreement": "stats/test_agreement judges/test_judges_agree",
-    "stats.all_pairs": "stats/test_all_pairs results/test_leaderboard",
+    "stats.all_pairs": "stats/test_all_pairs results/test_ranks",
     "stats.calibration": "stats/test_calibration judges/test_against_judge stats/test_label_checks",
-    "stats.intervals": "stats/test_intervals stats/test_variances stats/test_cluster_variances",
-    "stats.paired": "stats/test_paired stats/test_variances stats/test_cluster_variances results/test_comparison",
+    "stats.intervals": "stats/test_intervals stats/test_variances stats/test_cluster_variances method/test_rates "
+    "results/test_ranks",
+    "stats.paired": "stats/test_paired stats/test_variances results/test_contrasts results/test_pairing",
     "stats.precision": "stats/test_precision",
 }
 

@@ -18,8 +18,6 @@ from maskbench.presentation.words import EXPLAINED, RATES, heading
 from maskbench.results.leaderboard import boards
 from maskbench.results.leaderboard_data import Page
 from maskbench.results.scored import score
-from maskbench.stats.figures import NO_DATA, Share
-from maskbench.stats.intervals import joined
 from measured_runs import edit, real, run
 
 pytestmark = pytest.mark.slow
@@ -29,22 +27,6 @@ def printed(capsys: pytest.CaptureFixture[str], *paths: Path, **options: Any) ->
     """What the command prints."""
     leaderboard(*paths, **options)
     return capsys.readouterr().out
-
-
-def test_newcombe() -> None:
-    """The interval of a difference is Newcombe's: his examples (a), 56/70 - 48/80, and (d), 9/10 - 3/10."""
-
-    def wilson(hits: int, n: int) -> Share:
-        z, p = 1.959964, hits / n
-        middle, half = p + z * z / (2 * n), z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5
-        return Share(p, ((middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)), n)
-
-    for one, other, low, high in (((56, 70), (48, 80), 0.0524, 0.3339), ((9, 10), (3, 10), 0.1705, 0.8090)):
-        found = joined(wilson(*other), wilson(*one))
-        assert found.low == pytest.approx(low, abs=5e-5)
-        assert found.high == pytest.approx(high, abs=5e-5)
-    assert joined(NO_DATA, wilson(1, 2)).difference is None
-    assert joined(Share(0.5, None, 1), wilson(1, 2)).low is None
 
 
 @pytest.fixture

@@ -226,15 +226,21 @@ def test_a_gap_is_private_minus_public() -> None:
     assert gap.difference.n == 80
 
 
-def test_the_difference_of_two_rates_widens_to_each_side_by_its_own_ends() -> None:
-    """Below: the other's lower arm and the first's upper arm, squared and added; above: the other two."""
-    difference = joined(Share(0.3, (0.25, 0.34), 20), Share(0.5, (0.47, 0.62), 10))
-    assert difference.n == 30
-    assert difference.difference == pytest.approx(0.2)
-    assert difference.low == pytest.approx(0.2 - 0.05)
-    assert difference.high == pytest.approx(0.2 + 0.13)
-    assert joined(NO_DATA, Share(0.5, (0.4, 0.6), 3)).n == 3
-    assert joined(Share(0.5, None, 1), Share(0.3, (0.25, 0.34), 1)).difference == pytest.approx(-0.2)
+def test_newcombe() -> None:
+    """The interval of a difference is Newcombe's: his examples (a), 56/70 - 48/80, and (d), 9/10 - 3/10."""
+
+    def wilson(hits: int, n: int) -> Share:
+        z, p = 1.959964, hits / n
+        middle, half = p + z * z / (2 * n), z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5
+        return Share(p, ((middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)), n)
+
+    for one, other, low, high in (((56, 70), (48, 80), 0.0524, 0.3339), ((9, 10), (3, 10), 0.1705, 0.8090)):
+        found = joined(wilson(*other), wilson(*one))
+        assert found.low == pytest.approx(low, abs=5e-5)
+        assert found.high == pytest.approx(high, abs=5e-5)
+        assert found.n == one[1] + other[1]
+    assert joined(NO_DATA, wilson(1, 2)).difference is None
+    assert joined(Share(0.5, None, 1), wilson(1, 2)).low is None
 
 
 def test_the_data_of_a_board_has_a_rank_or_a_reason() -> None:
