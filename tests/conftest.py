@@ -11,7 +11,7 @@ from hypothesis import settings
 
 pytest_plugins = ["browser"]
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run beside each other: torch takes the core that it is on
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run beside each other: numpy takes the core that it is on
 
 # Pages are seen where the extra `pages` is installed: `make test-pages`.
 _SEEN = ("explorer_browser", "figure_files", "label_browser", "report_browser", "report_people")
@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 # Four thousand tests and the modules that they import are a million objects, which never become garbage. Every full
-# collection of garbage would look at all of them, half a second long, and asyncio and torch bring about thousands.
+# collection of garbage would look at all of them, half a second long, and asyncio brings about thousands.
 
 
 def pytest_collection_finish() -> None:

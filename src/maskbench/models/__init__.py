@@ -1,1 +1,1 @@
-"""Who answers: chat endpoints, models in this process, simulated and scripted models."""
+"""Who answers: chat endpoints, simulated and scripted models, and those that other distributions bring."""
