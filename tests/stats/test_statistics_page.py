@@ -63,8 +63,8 @@ def test_the_example_of_a_comparison_is_that_of_the_code() -> None:
 
 
 def test_precision_is_that_of_the_code() -> None:
-    """The table of reading-statistics.md has what the dry run prints, for scenarios alone and for four of a fact."""
-    page = (DOCS / "reading-statistics.md").read_text("utf-8")
+    """The table of p-lie.md has what the dry run prints, for scenarios alone and for four of a fact."""
+    page = (DOCS / "p-lie.md").read_text("utf-8")
     for n in (100, 240, 500, 1_000):
         numbers = [100 * there(tells(n, crowded)) for crowded in (1.0, 4.0) for tells in (half_width, smallest_drop)]
         assert f"| {n:,} | " + " | ".join(f"{number:.1f}" for number in numbers) + " |" in page
