@@ -44,7 +44,7 @@ def printed(block: str, folder: Path) -> str:
     ended = subprocess.run(
         ["bash", "-ec", block],
         cwd=folder,
-        env={"PATH": forks.path(), "HOME": str(folder)},
+        env={"PATH": forks.path(), "HOME": str(folder), "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
