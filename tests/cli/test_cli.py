@@ -220,7 +220,7 @@ def test_fresh(maskbench: Run, tmp_path: Path) -> None:
 
 def test_score_and_json(maskbench: Run, tmp_path: Path) -> None:
     """`score` prints what `run --full` prints; `--json` is summary.json and nothing else; --rules scores anew."""
-    ran = maskbench("run", "sim", "--statements", 2, "--out", "run", "--full")
+    ran = maskbench("run", "sim", "--sample", 36, "--statements", 2, "--out", "run", "--full")
     scored = maskbench("score", "run", "--full")
     assert (scored.code, scored.out, scored.err) == (0, ran.out, "")
     assert maskbench("score", "run").out == maskbench("run", "--out", "run").out
@@ -272,7 +272,7 @@ def test_what_is_pasted_has_every_figure_of_the_terminal(maskbench: Run) -> None
 
 def test_too_many_errors(maskbench: Run) -> None:
     """Exit code 1, the headline withheld with the reason; a higher limit prints it."""
-    ended = maskbench("run", "sim/fail=0.3", "--out", "run")
+    ended = maskbench("run", "sim/fail=0.3", "--sample", 36, "--out", "run")
     assert ended.code == 1
     assert "The headline is withheld" in ended.out
     assert "at most 5 % is allowed" in ended.out
