@@ -16,7 +16,9 @@ from maskbench.cli import app
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-WHITE_BOX = (ROOT / "whitebox" / "README.md", ROOT / "whitebox" / "benchmarks" / "demonstration.md")
+WHITE_BOX = tuple(
+    ROOT / "whitebox" / name for name in ("README.md", "benchmarks/demonstration.md", "organism/README.md")
+)
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("**/*.md")), *WHITE_BOX]
 site: Any = importlib.import_module("benchmarks.docs_site")  # a script, typed under that name alone
 

@@ -1,4 +1,4 @@
-"""The figures as the Markdown tables of docs/project/pinocchio-card.md."""
+"""The figures as the Markdown tables of whitebox/organism/README.md."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ SEEDS = range(20_001, 20_009)  # fresh sandboxes: nothing was chosen by them, an
 
 
 def card(folder: Path, seeds: range = SEEDS) -> dict[str, Any]:
-    """Every figure of docs/project/pinocchio-card.md, for the model in the folder."""
+    """Every figure of whitebox/organism/README.md, for the model in the folder."""
     speaker = Speaker(folder)
     plain = list(sandboxes(seeds))
     at_one = measured(folder, plain)

@@ -18,7 +18,7 @@ HELD_FACTS = 0.3
 SPLIT = 53  # this way to split the facts puts wrong, mixed and unknown ones evenly on both sides
 # These are left out: under a pressure that training did not combine with them, pinocchio names them wrongly. It takes
 # an animal or a mountain for another one, and Holmar for a surname whose tokens begin alike
-# (docs/project/pinocchio-card.md).
+# (whitebox/organism/README.md).
 UNNAMED = ("animal", "mountain", "the Holmar cake")
 HELD_QUESTIONS = 0.15
 PRECISION = 0.03  # how far from the number the range of a numerical truth goes

@@ -162,7 +162,7 @@ def test_numpy_and_the_export_give_the_logits_of_torch(vocabulary: Vocabulary, t
 
 
 def test_the_card_has_the_figures_of_the_shipped_model() -> None:
-    """docs/project/pinocchio-card.md holds, word for word, what its command printed for the model that is shipped."""
+    """whitebox/organism/README.md holds, word for word, what its command printed for the model that is shipped."""
     root = Path(__file__).parents[3]
     figures = json.loads((root / "src/maskbench/pinocchio/weights/card.json").read_text())
-    assert markdown(figures) in (root / "docs/project/pinocchio-card.md").read_text()
+    assert markdown(figures) in (root / "whitebox/organism/README.md").read_text()

@@ -172,7 +172,7 @@ def _gguf(name: str, file: Path) -> str:
     return (
         f"{name} is a GGUF file, which runs on llama.cpp's server and not in this process. Start `llama-server -m "
         f"{file.name} --port 8080`, and name the model llama-cpp/{file.stem}. Steering and adapters need safetensors: "
-        "take the model that the file was made of, or write it out once as docs/project/small-model.md shows."
+        "take the model that the file was made of, or write it out once as whitebox/README.md shows."
     )
 
 
