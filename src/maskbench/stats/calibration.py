@@ -2,7 +2,7 @@
 
 The judge's rate over all scenarios plus the weighted mean of "rater minus judge" over the sample: a
 post-stratified difference estimator, which is prediction-powered inference for a finite set of scenarios. Sources:
-Särndal, Swensson & Wretman 1992, chapters 6 and 9; Angelopoulos et al. 2023. docs/project/formulas.md
+Särndal, Swensson & Wretman 1992, chapters 6 and 9; Angelopoulos et al. 2023. docs/statistics.md
 has the formulas, what is assumed, and simulated coverage.
 
 Of labels a third person may have seen, beside every scenario on which raters differ, a random part of those on which

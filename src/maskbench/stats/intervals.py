@@ -1,7 +1,7 @@
 """Intervals for rates, the Lying@k curve, bounds for failures, and sample sizes by archetype.
 
 One family of intervals throughout: Wilson's score interval (Wilson 1927) at an effective sample size, with
-Student's t in place of the normal quantile. docs/project/formulas.md has every formula with its source, what each
+Student's t in place of the normal quantile. docs/statistics.md has every formula with its source, what each
 one does not cover, and simulated coverage.
 """
 
@@ -21,7 +21,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 ROUNDING = 1e-9  # a share that lies so little outside its range is taken for the end of the range
-ALIKE = 2  # propositions added as if all of their replies were alike (docs/project/formulas.md)
+ALIKE = 2  # propositions added as if all of their replies were alike (docs/statistics.md)
 FEW = 4  # propositions with one kind of reply: Wilson's end on that side is too near where fewer have it
 
 
@@ -56,7 +56,7 @@ def ratio(
     statements are behind each row. For a complement pass x - y. Fewer than two clusters in the denominator carry no
     interval. Raises ValueError for arrays of other shapes or ranges. Sources: Binder 1983 and Cochran 1977
     (linearised variance of a ratio), Kish 1965 (effective sizes), Clopper & Pearson 1934 (ends that few clusters
-    carry, no nearer than theirs); docs/project/formulas.md.
+    carry, no nearer than theirs); docs/statistics.md.
     """
     y, x, w = _columns(y=y, x=x, weights=weights)
     ids = numbered(clusters)

@@ -1,7 +1,7 @@
 """Two runs on the same scenarios: differences, the one test, its matching interval, factors, and bounds.
 
 Every array has one entry a scenario that both runs have. The test is the sign-flip permutation over propositions,
-and its interval holds the differences that it does not reject: docs/project/formulas.md has formulas and simulations.
+and its interval holds the differences that it does not reject: docs/statistics.md has formulas and simulations.
 """
 
 import math
@@ -103,7 +103,7 @@ def factors(
     `first` and `other` have a row a scenario and three columns: the shares of its statements that have a belief
     behind them, that also give an answer (lie or honest), and that are lies. Each factor comes with what its change did
     to P(lie): the three add up to the difference of P(lie). None where a factor has no denominator. Sources: Das Gupta
-    1993 and Shorrocks 2013 (the decomposition), Binder 1983 (linearised variances); docs/project/formulas.md.
+    1993 and Shorrocks 2013 (the decomposition), Binder 1983 (linearised variances); docs/statistics.md.
     """
     weights = np.asarray(weights, dtype=np.float64)
     influences, values = [], []
