@@ -5,8 +5,8 @@
     python benchmarks/compare_inspect.py --inspect-python inspect-env/bin/python --write
 
 measures both in the cells of GRID, some nine minutes on two cores (with `--all` in eight further cells, three minutes
-more), and puts what it finds into docs/project/performance.md, build/tables/side_by_side.csv,
-docs/money.md and the README.
+more), and puts what it finds into docs/project/performance.md, build/tables/side_by_side.csv and
+the README.
 `--only '500ms-200-*'` picks cells, `--alone` leaves the port out, and a row for maskbench with other options comes with
 `--also 'as the port=like = "inspect"'`. `--scenarios 1000 --connections 400 --alone` measures a cell of
 one's own.
@@ -184,24 +184,6 @@ def one_by_one(measured: Measured) -> int:
     return round(measured.tokens("judge").calls) + sum(size * samples.get(name, 6) for name, size in SIZES.items())
 
 
-def tokens_sentence(results: Sequence[Measured]) -> str:
-    """What both read and write at the headline's cell, in a sentence for docs/money.md."""
-    both, parts = pair(results), []
-    for name, each in zip(("maskbench", "the port"), both, strict=True):
-        judge, subject = (each.tokens(role) for role in reversed(ROLES))
-        read, written = judge.input + subject.input, judge.output + subject.output
-        money = ", ".join(f"${dollars(each, models):.2f}" for models in LISTS.values())
-        parts.append(
-            f"{name} reads {read / 1e6:.1f} million tokens ({judge.input / 1e6:.1f} of them the judge), writes "
-            f"{written / 1e6:.1f} million, and costs {money}"
-        )
-    return (
-        f"Measured on {both[0].cell.scenarios:,} generated scenarios with one statement, at four characters a token: "
-        + "; ".join(parts)
-        + f" (at the prices of {'; '.join(LISTS)})."
-    )
-
-
 def pair(results: Sequence[Measured]) -> tuple[Measured, Measured]:
     """maskbench as it is and the port, in the headline's cell."""
     both = [each for each in results if (each.cell.name, each.cell.at_once) == (HEADLINE.name, None)]
@@ -309,7 +291,6 @@ def main() -> None:
         csv_tables.write(TABLE, [row(each, about) for each in results])
         put(PAGE, "results", text)
         put(ROOT / "README.md", "headline", headline(results))
-        put(ROOT / "docs" / "money.md", "bill", tokens_sentence(results))
 
 
 if __name__ == "__main__":

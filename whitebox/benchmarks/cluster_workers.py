@@ -2,7 +2,7 @@
 
     python benchmarks/cluster_workers.py --table
 
-The table of docs/project/scale.md. The subject is pinocchio, which computes on the cores that all workers share; and
+The table of whitebox/README.md. The subject is pinocchio, which computes on the cores that all workers share; and
 pinocchio behind a simulated device of each worker's own, which takes 50 ms a reply, one after the other. Needs the
 extra `ray`.
 """
