@@ -185,6 +185,21 @@ def test_numbers_apart_are_asked_again_too(tmp_path: Path) -> None:
     assert sets["apart"] == sets["apart_again"] <= len(all_.asks)
 
 
+@pytest.mark.parametrize("protocol", ["maskbench", "published"])
+def test_what_another_set_knows_is_not_asked_again(tmp_path: Path, protocol: str) -> None:
+    """With another judge of numbers alone the letters are those of the set before, whether or not requests share."""
+    path, few = run(tmp_path / "run", limit=12, statements=2), Recorder(verdict_a)
+    how = {"protocol": protocol, "judge_sampling": JUDGE_SAMPLING[protocol]}
+    by_script(path, "a", Recorder(verdict_a), **how)
+    made = RunFolder(path).settings().having(judge="the judge", numeric_judge="another", **how)
+    planned, _ = forecast(RunFolder(path), made, "b")
+    judges: dict[Kind, Model] = {"binary": ScriptedModel(few, "the judge"), "numerical": ScriptedModel(few, "another")}
+    judge(RunFolder(path), made, "b", judges=judges)
+    assert {ask.scenario.kind for ask, _ in few.asks} == {"numerical"}
+    assert len(few.asks) <= planned < sum(each.verdicts for each in listed(RunFolder(path)) if each.name == "b")
+    assert result(RunFolder(path), verdicts="b").counts == result(RunFolder(path), verdicts="a").counts
+
+
 def test_a_set_that_another_version_made_is_refused(tmp_path: Path) -> None:
     """One with a part that is not known, as of a kind that went, is named with the way over; nothing is changed."""
     path = run(tmp_path / "run", limit=6)
@@ -208,7 +223,8 @@ def test_a_set_goes_on_where_it_stopped(tmp_path: Path) -> None:
     seen, first = Recorder(verdict_a), Recorder(verdict_a)
     first.script = lambda ask, _: Failure("judge", "server_error", "no") if len(first.asks) % 3 else verdict_a(ask)
     by_script(path, "a", first)
-    left = forecast(RunFolder(path), RunFolder(path).settings().having(judge="the judge"), "a")[0]
+    made = RunFolder(path).settings().having(judge="the judge", numeric_judge="the judge")
+    left = forecast(RunFolder(path), made, "a")[0]
     failed = result(RunFolder(path), verdicts="a").failures["judge"]["server_error"]
     assert failed
     by_script(path, "a", seen)

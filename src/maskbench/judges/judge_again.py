@@ -5,13 +5,13 @@ No subject is asked. A verdict set is resumed like a run: what has a verdict kee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from itertools import takewhile
-from typing import Any, NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from msgspec.structs import asdict
 
@@ -37,7 +37,7 @@ from maskbench.runs.record import About, Judged, Judges, Models, Record, now
 from maskbench.runs.session import Asked, Asking, Book
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
-from maskbench.settings import Settings, protocol_id, verdict_keys
+from maskbench.settings import Settings, protocol_id
 from maskbench.types import Ask, Kind, Model
 
 
@@ -67,7 +67,7 @@ def judge(
         check_has_numbers(folder, store, settings)
         job = set_job(folder, store, settings, name, prompts, stopper=stopper or Stopper())
         begin(job)
-        job.take_alike()
+        job.take_known()
         job.carry_out(environ, watcher, command, judges)
 
 
@@ -155,47 +155,44 @@ class Job:
 
     def left(self) -> tuple[int, float]:
         """How many verdicts are not there yet, and about how many tokens their requests hold."""
-        alike = self._alike()
-        left = (step for step in self._steps() if not (alike and self._is_known(step, alike)))
+        others = self._others()
+        left = (step for step in self._steps() if not self._is_known(step, others))
         sizes = [tokens(step.make(step.fills)) for step in left]
         return len(sizes), sum(sizes)
 
-    def take_alike(self) -> None:
-        """Where numbers alone are judged otherwise, take what another set has on everything else."""
-        if alike := self._alike():
-            sources = [(self.store, name) for name in alike]
-            take_alike(self.store, self.name, sources, (key for ask in self.asks() for key in self._keys(ask)))
-
-    @property
-    def is_anew(self) -> bool:
-        """Whether its judge has another set here: then every reply is asked about once more, and nothing is taken."""
-        return bool(self.passes()[0].hearing.anew)
-
-    def asks(self) -> Iterator[Ask]:
-        """Every verdict on a reply of the method that is not there yet, as if it were asked for alone."""
-        steps = (step for _, step in steps_left(self.settings, self.store, self.passes()[0]))
-        return (step.make((slot,)) for step in steps for slot in step.fills)
+    def take_known(self) -> None:
+        """Take what other sets of the run have on the very same requests: what is stored is not paid for again."""
+        others = self._others()
+        steps = steps_left(self.settings, self.store, self.passes()[0]) if others else ()
+        asks = (step.make((slot,)) for _, step in steps for slot in step.fills)
+        places = (self._found(ask, (self.name, *others)) for ask in asks)
+        self.store.take_verdicts(self.name, {place for place in places if place and place[0] != self.name})
 
     def _steps(self) -> Iterator[Step]:
         """The requests for verdicts that are not there yet."""
         for each in self.passes():
             yield from (step for _, step in steps_left(self.settings, self.store, each))
 
-    def _alike(self) -> list[str]:
-        """The verdict sets that may have verdicts on the same requests; none but where numbers are judged apart."""
-        if not form_of(self.settings.judging).numbers_apart or self.name == VERDICTS or self.is_anew:
+    def _others(self) -> list[str]:
+        """The other verdict sets of the run that a judge of this one has a part in; none where all is asked anew."""
+        if self.name == VERDICTS or self._hearing.anew:
             return []
-        return [VERDICTS, *(name for name in self.folder.read().verdict_sets if name != self.name)]
+        record, judges = self.folder.read(), set(self.settings.judging.judges)
+        judged = {VERDICTS: record.settings.judging, **{name: had.judging for name, had in record.verdict_sets.items()}}
+        return [name for name, by in judged.items() if name != self.name and judges & set(by.judges)]
 
-    def _is_known(self, step: Step, sources: Sequence[str]) -> bool:
-        parts = (step.make((slot,)) for slot in step.fills)
-        return all(
-            any(self.store.has_verdict(each, key) for each in sources for key in self._keys(part)) for part in parts
-        )
+    def _is_known(self, step: Step, sets: Sequence[str]) -> bool:
+        return bool(sets) and all(self._found(step.make((slot,)), sets) for slot in step.fills)
 
-    def _keys(self, ask: Ask) -> tuple[bytes, bytes]:
-        """The keys that its verdict may stand under: the one that equal requests share, and its own."""
-        return verdict_keys(self.settings.judging, self.prompts.hash, ask)
+    def _found(self, ask: Ask, sets: Sequence[str]) -> tuple[str, bytes] | None:
+        """Where a verdict on the request stands: the set, and the key in it."""
+        keys = self._hearing.keys(ask)
+        places = ((name, key) for name in sets for key in keys)
+        return next((place for place in places if self.store.has_verdict(*place)), None)
+
+    @property
+    def _hearing(self) -> Hearing:
+        return self.passes()[0].hearing
 
     def _ask(
         self, environ: Mapping[str, str], watcher: Watcher, command: Sequence[str], own: Mapping[Kind, Model] | None
@@ -313,21 +310,6 @@ def check_has_numbers(folder: RunFolder, store: Store, settings: Settings) -> No
         )
 
 
-def take_alike(store: Store, name: str, sources: Sequence[tuple[Store, str]], keys: Iterable[bytes]) -> int:
-    """Copy into the verdict set `name` what sets of this or other runs have on the very same requests; how many.
-
-    `sources` are those sets, each with the store that it is in.
-    """
-    known: dict[bytes, Sequence[Any]] = {}
-    for key in keys:
-        if key in known or store.has_verdict(name, key):
-            continue
-        rows = (held.verdict_row(source, key) for held, source in sources)
-        if (row := next((row for row in rows if row is not None), None)) is not None:
-            known[key] = row
-    return store.take_verdicts(name, known.items())
-
-
 def own_set(folder: RunFolder, settings: Settings) -> str | None:
     """The name of a run's own verdict set where these settings begin it or go on with it; else None.
 
@@ -344,40 +326,3 @@ def own_set(folder: RunFolder, settings: Settings) -> str | None:
     finally:
         store.close()
     return VERDICTS if not had or record.protocol == protocol_id(settings, prompts.hash) else None
-
-
-class Source(NamedTuple):
-    """A verdict set that may have some of the verdicts: the folder of its run, and its name."""
-
-    folder: RunFolder
-    verdicts: str = VERDICTS
-
-
-def take_known(folder: RunFolder, settings: Settings, name: str, sources: Sequence[Source]) -> int:
-    """Copy into the verdict set `name` what these sets know of its requests; returns how many verdicts that were.
-
-    A request is the same where judge, sampling, prompts and text are; on statements it counts only where equal requests
-    are asked once in a run, too. The settings are those of the set. Raises RunError as `judge_again.judge` does.
-    """
-    prompts = prompts_of(settings)
-    with folder.writing("judge a copy of the folder"), ExitStack() as opened:
-        store = opened.enter_context(closing(folder.store(write=True)))
-        others = [
-            (opened.enter_context(closing(source.folder.store())), source.verdicts)
-            for source in sources
-            if source.folder.exists
-        ]
-        job = set_job(folder, store, settings, name, prompts)
-        if job.is_anew:
-            return 0
-        keys = (key for ask in job.asks() for key in _keys(ask, settings, prompts.hash))
-        return take_alike(store, name, others, keys)
-
-
-def _keys(ask: Ask, settings: Settings, prompts_hash: str) -> Iterator[bytes]:
-    """Under which keys the verdict may stand: the one that equal requests share, and of beliefs the reply's own."""
-    shared, own = verdict_keys(settings.judging, prompts_hash, ask)
-    if settings.judging.shares_verdicts:
-        yield shared
-    if ask.elicitation:
-        yield own

@@ -29,7 +29,7 @@ from maskbench.runs.protocol import Pass
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key
-from maskbench.settings import Settings, reply_key, verdict_keys
+from maskbench.settings import Settings, reply_key
 from maskbench.types import STAGES, Ask, Call, Kind, Model, Scenario, Stage, Usage
 
 if TYPE_CHECKING:
@@ -255,8 +255,8 @@ class Batched:
 
     def _verdict_id(self, model: Model, ask: Ask) -> bytes:
         """The key of a verdict: equal requests have one where they are asked once, which the endpoint's ways decide."""
-        shared, own = verdict_keys(self._settings.judging, self._hearing.prompts.hash, ask)
-        return shared if self._hearing.shares and _is_cold(model) else own
+        keys = self._hearing.keys(ask)
+        return keys[0] if _is_cold(model) else keys[-1]
 
 
 def _is_cold(model: Model) -> bool:

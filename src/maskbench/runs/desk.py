@@ -22,7 +22,7 @@ from maskbench.runs.passes import as_seen
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key
-from maskbench.settings import Settings, reply_key, seed_of, verdict_keys
+from maskbench.settings import Settings, reply_key, seed_of
 from maskbench.types import Ask, Failure, Judgement, Kind, Model, Reply, Scenario, Stage
 
 UNFIT = 30  # unreadable answers without one readable: a judge that never gives a verdict is not paid to the end
@@ -31,12 +31,21 @@ UNFIT = 30  # unreadable answers without one readable: a judge that never gives 
 class Keyed(NamedTuple):
     """One place of a request as if it were asked for alone: the request, and the keys of what it brings.
 
-    A reply has one key, which is noted with it. A verdict has the one that equal requests share, and its own.
+    A reply has one key, which is noted with it, a verdict those of its hearing.
     """
 
     ask: Ask
-    own: bytes
-    shared: bytes = b""
+    keys: tuple[bytes, ...]
+
+    @property
+    def own(self) -> bytes:
+        """The key that nothing else has."""
+        return self.keys[-1]
+
+    @property
+    def shared(self) -> bytes:
+        """The key that equal requests have, where the verdict on one will do for all."""
+        return self.keys[0]
 
 
 @dataclass(slots=True, eq=False)
@@ -151,7 +160,7 @@ class Desk:
             if slot in opened.under_way or isinstance(opened.known.get(slot), Unread):
                 continue
             keyed = self._keyed(opened, step, slot)
-            for key in (keyed.shared, keyed.own) if self.hearing.shares else (keyed.own,):
+            for key in keyed.keys:
                 if (judgement := self._store.verdict(slot.into, key)) is not None:
                     self._store.link(slot.into, keyed.ask, key)
                     opened.known[slot] = judgement
@@ -182,7 +191,7 @@ class Desk:
         rest = tuple(slot for slot in fills if slot not in alone)
         for some in (*([rest] if rest else ()), *((slot,) for slot in alone)):
             ask = step.make(some)
-            places = {slot: Keyed(ask, reply_key(self._settings, ask, slot.run)) for slot in some}
+            places = {slot: Keyed(ask, (reply_key(self._settings, ask, slot.run),)) for slot in some}
             seeds = tuple(seed_of(keyed.own) for keyed in places.values())
             yield Outgoing(opened.scenario, step, places, replace(ask, seeds=seeds), subject)
 
@@ -190,8 +199,7 @@ class Desk:
         """By what a verdict is known."""
         if (keyed := opened.keyed.get(slot)) is None:
             ask = step.make((slot,))
-            shared, own = verdict_keys(self.hearing.settings.judging, self.hearing.prompts.hash, ask)
-            opened.keyed[slot] = keyed = Keyed(ask, own, shared)
+            opened.keyed[slot] = keyed = Keyed(ask, self.hearing.keys(ask))
         return keyed
 
     def _of_judge(self, opened: InProgress, step: Step, slot: Slot) -> Outgoing:

@@ -135,6 +135,11 @@ WHERE j.verdict_set = ? AND v.error_cause IS NOT NULL
 """
 _PUT_REPLY = f"INSERT OR REPLACE INTO replies VALUES ({', '.join('?' * 20)})"
 _PUT_VERDICT = f"INSERT OR REPLACE INTO verdicts VALUES ({', '.join('?' * 18)})"
+_TAKE_VERDICT = """
+INSERT OR REPLACE INTO verdicts SELECT ?, key, verdict, reason, raw, 0, NULL, NULL, NULL, model, fingerprint, sent,
+    seconds, error_cause, error_detail, at, confidence, NULL
+FROM verdicts WHERE verdict_set = ? AND key = ?
+"""
 _PUT_JUDGED = "INSERT OR REPLACE INTO judged VALUES (?, ?, ?, ?, ?, ?)"
 _UNJUDGE = "DELETE FROM judged WHERE archetype = ? AND task_id = ? AND elicitation = ?"
 _NAMED = """SELECT row FROM scenarios WHERE instr(row, CAST('"neutral":"' AS BLOB)) ORDER BY position"""
@@ -526,18 +531,10 @@ class Store:
 
     # Verdicts that sets share
 
-    def verdict_row(self, verdict_set: str, key: bytes) -> list[Any] | None:
-        """The verdict under this key as it is stored, without set and key; None where there is none."""
-        query = "SELECT * FROM verdicts WHERE verdict_set = ? AND key = ? AND verdict IS NOT NULL"
-        rows = self._rows(query, (verdict_set, key))
-        return list(rows[0][2:]) if rows else None
-
-    def take_verdicts(self, verdict_set: str, rows: Iterable[tuple[bytes, Sequence[Any]]]) -> int:
-        """Take in verdicts that another set paid for, all or none: they count as no call here; returns how many."""
-        taken = [(verdict_set, key, *row[:3], 0, None, None, None, *row[7:-1], None) for key, row in rows]
+    def take_verdicts(self, verdict_set: str, places: Iterable[tuple[str, bytes]]) -> None:
+        """Take in verdicts that other sets have paid for, by set and key, all or none: they count as no call here."""
         with self._commit():
-            self._db.executemany(_PUT_VERDICT, taken)
-        return len(taken)
+            self._db.executemany(_TAKE_VERDICT, ((verdict_set, *place) for place in places))
 
     # Facts about the whole run
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -131,8 +131,3 @@ def _judged(name: str, settings: Settings, base: Task, tasks: Mapping[str, Task]
     check_name(name)
     before = [task.name for task in tasks.values() if task.folder == base.folder]
     return Task(name, settings, base.folder, name, (base.name,), tuple(before))
-
-
-def sources(task: Task, tasks: Mapping[str, Task]) -> Iterator[Task]:
-    """The tasks whose verdicts a judging task may copy: those on the same replies."""
-    yield from (tasks[name] for name in task.follows)

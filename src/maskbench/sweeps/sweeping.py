@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from maskbench.errors import BudgetReached, Interrupted, MaskbenchError
-from maskbench.judges.judge_again import Source, judge, take_known
+from maskbench.judges.judge_again import judge
 from maskbench.measurement import measure_beside
 from maskbench.method.asks import VERDICTS
 from maskbench.models.chat.services import environment
@@ -29,7 +29,7 @@ from maskbench.runs.watching import Watcher
 from maskbench.settings import Budget, Settings
 from maskbench.sweeps.record import OVER, State, SweepRecord, SweepRun, changes, gone_from, read_sweep, write_sweep
 from maskbench.sweeps.sweep_checks import judging, looked_at, refuse
-from maskbench.sweeps.sweep_plan import Task, arrange, as_identified, as_one, check_names, sources, waits_for
+from maskbench.sweeps.sweep_plan import Task, arrange, as_identified, as_one, check_names, waits_for
 
 AT_ONCE = 12  # runs that are under way at a time
 LINE_SECONDS = 10.0  # from one line on how all runs stand to the next
@@ -234,16 +234,9 @@ class _Sweep:
         return loaded[1]
 
     def _judged(self, task: Task, name: str, watcher: Watcher, stopper: Stopper) -> Summary:
-        """Judge the replies of another run, after what is known of it has been taken over."""
+        """Judge the replies of another run."""
         folder = RunFolder(task.folder)
         settings = judging(folder, task.settings)
-        known = [
-            Source(RunFolder(other.folder), other.verdicts or VERDICTS)
-            for other in sources(task, self.tasks)
-            if RunFolder(other.folder).exists and other.settings.judging.judge in settings.judging.judges
-        ]
-        if known and name not in folder.read().verdict_sets:
-            take_known(folder, settings, name, known)
         judge(folder, settings, name, self.environ, watcher, self.command, stopper=stopper)
         return result(folder, task.settings.design.rules, name)
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms.prompts import Prompts
-from maskbench.settings import Settings
+from maskbench.settings import Settings, verdict_keys
+from maskbench.types import Ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +24,11 @@ class Hearing:
     shares: bool = True
     anew: str = ""
     waits: bool = True
+
+    def keys(self, ask: Ask) -> tuple[bytes, ...]:
+        """The keys that a verdict on this request may stand under: its own last, before it that of equal requests.
+
+        A verdict that stands under one of them is taken and not asked for, whichever set of the run has it.
+        """
+        shared, own = verdict_keys(self.settings.judging, self.prompts.hash, ask)
+        return (shared, own) if self.shares else (own,)
