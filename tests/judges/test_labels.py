@@ -252,8 +252,11 @@ def test_a_run_that_is_under_way(folder: RunFolder) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (b"no database at all, but a text of some length" * 100, "It is damaged: restore it, or move it away"),
-        (None, r"has schema 9; .* Use maskbench \S+, which wrote it, or move the file away"),
+        (
+            b"no database at all, but a text of some length" * 100,
+            "cannot be used as a .* or move it away and draw anew",
+        ),
+        (None, r"has schema 9; .* Use maskbench \S+, which wrote it, or move it away and draw anew"),
     ],
 )
 def test_a_damaged_file(folder: RunFolder, damage: bytes | None, said: str) -> None:
@@ -274,7 +277,7 @@ def test_a_later_versions_labels_name_it(folder: RunFolder) -> None:
     with closing(sqlite3.connect(labels.path)) as database, database:
         database.execute("PRAGMA user_version = 9")
         database.execute("""UPDATE facts SET value = '"0.9.0"' WHERE name = 'maskbench'""")
-    with pytest.raises(RunError, match=r"Use maskbench 0\.9\.0, which wrote it, or move the file away"):
+    with pytest.raises(RunError, match=r"Use maskbench 0\.9\.0, which wrote it, or move it away and draw anew"):
         labels.design()
 
 

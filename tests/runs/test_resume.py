@@ -265,7 +265,7 @@ def test_a_folder_of_another_version(tmp_path: Path, words: tuple[str, ...]) -> 
     change(measured_runs.run(tmp_path / "a"), "PRAGMA user_version = 99")
     later = command(*words, tmp_path / "a", env={})
     assert (later.code, later.out) == (2, "")
-    assert f"{tmp_path / 'a' / 'run.sqlite'} has schema 99; this version of maskbench reads 3" in later.err
+    assert f"{tmp_path / 'a' / 'run.sqlite'} has schema 99; this version of maskbench reads schema 3" in later.err
     nothing = command(*words, tmp_path, env={})
     assert (nothing.code, nothing.out) == (2, "")
     assert f"{tmp_path} holds no run" in nothing.err

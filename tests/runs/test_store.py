@@ -373,7 +373,7 @@ def test_unknown_schema(tmp_path: Path, version: int, write: bool) -> None:
     with sqlite3.connect(tmp_path / "db") as db:
         db.execute(f"PRAGMA user_version = {version}")
     db.close()
-    with pytest.raises(RunUnreadable, match=rf"db has schema {version}; this version of maskbench reads 3\."):
+    with pytest.raises(RunUnreadable, match=rf"db has schema {version}; this version of maskbench reads schema 3\."):
         Store(tmp_path / "db", write=write)
 
 

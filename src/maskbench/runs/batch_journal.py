@@ -16,15 +16,13 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from maskbench.errors import RunError, RunUnreadable
 from maskbench.models.chat.wire import Recorded
 from maskbench.models.prices import Tokens
+from maskbench.runs.database import Database, damaged, unwritten
 from maskbench.runs.disk import check_file, create
-from maskbench.runs.store import check_objects
 from maskbench.types import Call, Stage
 
 NAME = "batches.sqlite"
-SCHEMA_VERSION = 1
 State = Literal["sending", "under way", "home", "left"]  # left: given up, so that its requests may be asked otherwise
 FOUND = "found"  # how a job stands that was found again, and is this one as far as one can tell
 _SCHEMA = """
@@ -54,6 +52,7 @@ CREATE TABLE requests (
 );
 CREATE TABLE others (job TEXT PRIMARY KEY) WITHOUT ROWID;
 """
+BATCHES = Database(_SCHEMA, 1, otherwise="move it away, which loses what its jobs bring")
 _JOBS = """
 SELECT number, scope, stage, model, state, tag, file, job, how, requests, input_tokens, output_tokens, at FROM jobs
 """
@@ -84,22 +83,14 @@ class Journal:
         """Open the file, made where it is missing; raises RunUnreadable for one that is none."""
         self._path = path
         self._used: set[str] = set()
-        try:
+        with BATCHES.opening(path):
             create(path)
             check_file(path)
             self._db = sqlite3.connect(path, timeout=30)
             self._db.execute("PRAGMA synchronous = FULL")  # a job must not be forgotten in a power cut
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            if version == 0:
-                self._db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
-            elif version == SCHEMA_VERSION:
-                check_objects(self._db, _SCHEMA)
-        except (sqlite3.Error, OSError) as error:
-            raise RunUnreadable(
-                f"{path} cannot be used as a journal of batches ({error}). Restore the file."
-            ) from error
-        if version not in (0, SCHEMA_VERSION):
-            raise RunUnreadable(f"{path} has schema {version}, of another maskbench. Go on with that one.")
+            if self._db.execute("PRAGMA user_version").fetchone() == (0,):
+                BATCHES.make(self._db)
+            BATCHES.check(self._db, path)
 
     @property
     def nonce(self) -> str:
@@ -245,7 +236,7 @@ class Journal:
         try:
             return self._db.execute(query, values).fetchall()
         except sqlite3.Error as error:
-            raise RunUnreadable(f"{self._path} is damaged ({error}). Restore the file.") from error
+            raise damaged(self._path, error, BATCHES.otherwise) from error
 
     @contextmanager
     def _commit(self) -> Iterator[None]:
@@ -253,4 +244,4 @@ class Journal:
             with self._db:
                 yield
         except sqlite3.Error as error:
-            raise RunError(f"Cannot write to {self._path} ({error}). Make room, and start again.") from error
+            raise unwritten(self._path, error) from error

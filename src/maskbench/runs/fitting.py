@@ -82,10 +82,7 @@ def from_file(
     """
     written = plain.get("schema") if isinstance(plain, Mapping) else None
     if written != schema:
-        raise RunUnreadable(
-            f"{path} has schema {written}; this version of maskbench reads schema {schema}. "
-            f"Use {writer(plain)}, or {moving}{otherwise}."
-        )
+        raise other_version(path, written, schema, writer(plain), f"{moving}{otherwise}")
     try:
         return read(plain)
     except Unknown as unknown:
@@ -95,6 +92,13 @@ def from_file(
         ) from unknown
     except Misfit as misfit:
         raise RunUnreadable(f"{path} is no record of {what}: {misfit}. Restore the file, or {otherwise}.") from misfit
+
+
+def other_version(path: Path, written: object, schema: int, by: str, otherwise: str) -> RunUnreadable:
+    """What is raised for a file of another schema, `written` `by` another maskbench."""
+    return RunUnreadable(
+        f"{path} has schema {written}; this version of maskbench reads schema {schema}. Use {by}, or {otherwise}."
+    )
 
 
 def writer(plain: Any) -> str:

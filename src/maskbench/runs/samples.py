@@ -11,11 +11,11 @@ from typing import Any
 
 import orjson
 
-from maskbench.errors import RunUnreadable
 from maskbench.method.asks import VERDICTS
 from maskbench.method.placebo import CALL as PLACEBO
 from maskbench.method.placebo import ELICITATION
 from maskbench.method.steps import REPLIES, Slot
+from maskbench.runs.database import damaged
 from maskbench.runs.fitting import misfit
 from maskbench.runs.heard import Marks, heard, parted
 from maskbench.types import (
@@ -134,11 +134,6 @@ class Samples:
         with decoding(self.path, "a reply"):
             for row in self.replies:
                 yield row, _reply(row)
-
-
-def damaged(path: Path, problem: object) -> RunUnreadable:
-    """What is raised where the file holds something that maskbench did not write."""
-    return RunUnreadable(f"{path} holds what maskbench did not write ({problem}). Restore the file, or start anew.")
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,11 @@ from maskbench.method.asks import VERDICTS
 from maskbench.models.chat.control_marks import control_mark
 from maskbench.models.chat.reasoning import has_one_lone_closer, split_at_lone_closer
 from maskbench.plain import storable
+from maskbench.runs.database import Database, damaged, unwritten
 from maskbench.runs.disk import check_file, create, network_kind
-from maskbench.runs.fitting import MOVING, misfit, writer
+from maskbench.runs.fitting import MOVING, misfit
 from maskbench.runs.heard import Marks
-from maskbench.runs.samples import REPLY, VERDICT, Samples, damaged, decoding, is_neutral, judgement_of
+from maskbench.runs.samples import REPLY, VERDICT, Samples, decoding, is_neutral, judgement_of
 from maskbench.scenarios import Key, leaders, pack, unpack
 from maskbench.scenarios.own_archetypes import wrong_archetype
 from maskbench.scenarios.row_labels import with_asked
@@ -125,6 +125,7 @@ CREATE TABLE chosen (
 ) WITHOUT ROWID;
 """
 
+RUN = Database(_SCHEMA, SCHEMA_VERSION, moving=MOVING)
 _FAILED = """
 SELECT 'subject' AS stage, archetype, task_id, elicitation, error_cause AS cause, error_detail AS detail
 FROM replies WHERE error_cause IS NOT NULL
@@ -219,13 +220,11 @@ class Store:
         self._keeps: dict[str, Callable[[], Any]] = {}  # facts that change with every call
         self._marks: Marks | None = None
         try:
-            self._check_schema(write)
+            with RUN.opening(path):
+                self._check_schema(write)
             if write:
                 self.settle()
-        except sqlite3.DatabaseError as error:
-            self._db.close()
-            raise _unreadable(path, error) from error
-        except RunUnreadable:
+        except BaseException:
             self._db.close()
             raise
 
@@ -251,17 +250,11 @@ class Store:
         return damaged(self._path, problem)
 
     def _check_schema(self, write: bool) -> None:
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if write:
             self._choose_journal()
-        if version == 0 and write:
-            self._db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
-        elif version != SCHEMA_VERSION:
-            raise RunUnreadable(
-                f"{self._path} has schema {version}; this version of maskbench reads {SCHEMA_VERSION}. "
-                f"Use {written_in(self._db, 'run.json')}, or {MOVING}start a new run."
-            )
-        check_objects(self._db, _SCHEMA)
+            if self._db.execute("PRAGMA user_version").fetchone() == (0,):
+                RUN.make(self._db)
+        RUN.check(self._db, self._path)
         if write:
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
@@ -659,11 +652,7 @@ class Store:
             with self._db:
                 yield
         except sqlite3.Error as error:
-            is_locked = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
-            remedy = "Close what else has the file open" if is_locked else "Make room or mend the disk"
-            raise RunError(
-                f"Cannot write to {self._path} ({error}). {remedy}, and start again: what was written before is kept."
-            ) from error
+            raise unwritten(self._path, error) from error
 
     def close(self) -> None:
         """Flush, put everything on the disk, and let go of the file."""
@@ -687,32 +676,8 @@ def _open(path: Path, write: bool, *, network: bool) -> sqlite3.Connection:
     is_at_rest = not path.with_name(f"{path.name}-wal").exists()
     if not write and is_at_rest and (not os.access(path.parent, os.W_OK) or (network and _had_log(path))):
         mode = "ro&immutable=1"  # nobody can be writing here, and no index file can be made, or be of use
-    try:
+    with RUN.opening(path):
         return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=_BUSY_SECONDS)
-    except sqlite3.Error as error:
-        raise _unreadable(path, error) from error
-
-
-def check_objects(db: sqlite3.Connection, schema: str) -> None:
-    """Raise sqlite3.DatabaseError where a database has tables, views or triggers that this schema does not make.
-
-    They are programs: a view of that name in a table's place may have no end.
-    """
-    if odd := next((each[0] for each in _objects(db) if each not in _made_by(schema)), None):
-        raise sqlite3.DatabaseError(f"it has {odd[:60]!r}, which maskbench does not make")
-
-
-@cache
-def _made_by(schema: str) -> frozenset[tuple[str, str]]:
-    with closing(sqlite3.connect(":memory:")) as db:
-        db.executescript(schema)
-        return frozenset(_objects(db))
-
-
-def _objects(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-    """What a database consists of, with the text that makes it; what SQLite makes by itself has none."""
-    for name, sql in db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"):
-        yield str(name), " ".join(str(sql).split())
 
 
 def _had_log(path: Path) -> bool:
@@ -727,10 +692,8 @@ def _check_files(path: Path) -> None:
     What is beside it is no link either.
     """
     for file in (path, *(path.with_name(f"{path.name}-{part}") for part in ("wal", "shm", "journal"))):
-        try:
+        with RUN.opening(file):
             check_file(file, follow=file == path)  # of a database alone a link is read
-        except OSError as error:
-            raise _unreadable(file, error.strerror) from error
 
 
 def _make(path: Path) -> None:
@@ -745,20 +708,6 @@ def _checkpoint(path: Path) -> None:
     """Put on the disk, and into the file itself, what the write-ahead log holds; disturbs no reader and no writer."""
     with suppress(sqlite3.Error), closing(sqlite3.connect(path, timeout=0)) as db:  # what fails here fails in a commit
         db.execute("PRAGMA wal_checkpoint(PASSIVE)")
-
-
-def written_in(db: sqlite3.Connection, fact: str) -> str:
-    """The maskbench that wrote a database of another schema, as one of its facts has it, if it still has facts."""
-    try:
-        row = db.execute("SELECT value FROM facts WHERE name = ?", (fact,)).fetchone()
-        value = orjson.loads(row[0]) if row else None
-    except (sqlite3.Error, ValueError, TypeError):
-        value = None
-    return writer({"maskbench": value} if isinstance(value, str) else value)
-
-
-def _unreadable(path: Path, error: object) -> RunUnreadable:
-    return RunUnreadable(f"{path} cannot be used as a maskbench database ({error}). Give another folder.")
 
 
 def storable_answer(answer: Reply | Failure) -> Reply | Failure:

@@ -26,13 +26,12 @@ from msgspec.structs import asdict
 from maskbench.errors import RunError, RunUnreadable, UsageError
 from maskbench.judges.people.drawn_sample import Design
 from maskbench.method.verdict import from_json, to_json
+from maskbench.runs.database import Database, damaged, unwritten
 from maskbench.runs.disk import check_file, create, read_whole, write_whole
 from maskbench.runs.fitting import Misfit, fitted
-from maskbench.runs.store import check_objects, written_in
 from maskbench.types import Archetype, Evasion, OutcomeName, Verdict
 
 FILE = "labels.sqlite"
-SCHEMA_VERSION = 1
 PATIENCE = 20  # seconds that a writer waits for others
 Role = Literal["rater", "adjudicator"]
 
@@ -53,6 +52,7 @@ CREATE TABLE labels (
 );
 CREATE INDEX latest ON labels (rater, reply, number);
 """
+LABELS = Database(_SCHEMA, 1, otherwise="move it away and draw anew (`--import` takes exported labels in again)")
 _LATEST = """
 SELECT l.rater, l.reply, l.number, l.verdict, l.evasion, l.written FROM labels l
 WHERE l.number = (SELECT max(number) FROM labels WHERE rater = l.rater AND reply = l.reply)
@@ -131,7 +131,7 @@ class LabelStore:
             drawn = fitted(facts, Header)
         except Misfit as misfit:
             raise RunUnreadable(
-                f"{self.path} is no record of labels: {misfit}. Restore the file, or move it away and draw anew."
+                f"{self.path} is no record of labels: {misfit}. Restore the file, or {LABELS.otherwise}."
             ) from misfit
         return Design(drawn.seed, drawn.size, drawn.verdicts, drawn.rules, population, drawn.salt)
 
@@ -147,7 +147,7 @@ class LabelStore:
                 db.execute("INSERT INTO facts VALUES (?, ?)", (name, orjson.dumps(value).decode()))
             rows = ((*key, outcome) for key, outcome in design.population)
             db.executemany("INSERT INTO population (archetype, task_id, outcome) VALUES (?, ?, ?)", rows)
-            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            db.execute(f"PRAGMA user_version = {LABELS.number}")
 
     def kept_salt(self) -> str | None:
         """The salt of the ids that were given to replies here, even if the labels are gone; None where none was."""
@@ -275,22 +275,22 @@ class LabelStore:
     def _open(self, *, make: bool = False) -> Iterator[sqlite3.Connection]:
         """A connection for one act; whatever SQLite says against it becomes a sentence."""
         uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if make else 'rw'}"
-        try:
+        with LABELS.opening(self.path):
             if make:
                 create(self.path)
             check_file(self.path, follow=False)
-            with closing(sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)) as db:
+            db = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
+        with closing(db):
+            with LABELS.opening(self.path):
                 db.execute("PRAGMA synchronous = EXTRA")
-                (schema,) = db.execute("PRAGMA user_version").fetchone()
-                if schema not in (SCHEMA_VERSION, *([0] if make else [])):
-                    raise RunUnreadable(
-                        f"{self.path} has schema {schema}; this version of maskbench reads {SCHEMA_VERSION}. Use "
-                        f"{written_in(db, 'maskbench')}, or move the file away and draw anew."
-                    )
-                check_objects(db, _SCHEMA)
+                if not make or db.execute("PRAGMA user_version").fetchone() != (0,):
+                    LABELS.check(db, self.path)
+            try:
                 yield db
-        except (sqlite3.Error, OSError) as error:
-            raise RunError(f"{self.path} cannot be used ({error}). {_remedy(error)}") from error
+            except sqlite3.Error as error:
+                if _is_damage(error):
+                    raise damaged(self.path, error, LABELS.otherwise) from error
+                raise unwritten(self.path, error) from error
 
 
 def checked(name: str) -> str:
@@ -318,11 +318,9 @@ def _is_name(text: str) -> bool:
     return known and text[:1].isalnum() and len(text) <= _LONGEST_NAME
 
 
-def _remedy(error: Exception) -> str:
-    damaged = getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
-    if damaged or "no such" in str(error):
-        return "It is damaged: restore it, or move it away and draw anew (`--import` takes exported labels in again)."
-    return "Make room, or mend the disk or its rights."
+def _is_damage(error: sqlite3.Error) -> bool:
+    codes = sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT
+    return getattr(error, "sqlite_errorcode", None) in codes or "no such" in str(error)
 
 
 @contextmanager
