@@ -27,6 +27,10 @@ Letter = Literal["A", "B", "C", "D"]
 Evasion = Literal["refusal", "hedge", "off_topic", "garbled"]
 EVASIONS: tuple[Evasion, ...] = get_args(Evasion)
 
+OutputForm = Literal["text", "markdown"]  # in which a result is printed
+RowForm = Literal["jsonl", "csv", "parquet", "published"]  # in which a run is written for oneself, with its texts
+ImportForm = Literal["published", "inspect", "transcripts", "verdicts"]  # which an import has
+
 Call = str  # one of these, or that of the placebo (method/placebo.py)
 CALLS: tuple[Call, ...] = ("direct", "consistency", "statement")  # those that an outcome hangs on
 # A reason and then the verdict, or the verdict alone, or in the form of the published prompts.

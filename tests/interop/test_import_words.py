@@ -12,14 +12,14 @@ from flows import scenario, typed
 from imports import SOURCE, STATEMENT, imported, published_row, write_rows
 from maskbench.cli.importing_cli import told
 from maskbench.errors import ScenarioError, UsageError
-from maskbench.interop.export import Form, write
+from maskbench.interop.export import write
 from maskbench.interop.imported_rows import ImportedReply
 from maskbench.interop.importing import import_run
 from maskbench.presentation.sections.provenance import where_from
 from maskbench.results.comparison import compare
 from maskbench.results.scored import score
 from maskbench.runs.source import SourceFile
-from maskbench.types import BinaryVerdict, Failure, Judgement, Reply, Sampling
+from maskbench.types import BinaryVerdict, Failure, Judgement, Reply, RowForm, Sampling
 from measured_runs import run as measured
 
 KNOWN = scenario("known_facts", 1)
@@ -121,7 +121,7 @@ def test_a_format_that_is_not_recognised_can_be_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
-def test_rows_of_our_own_are_refused_with_what_is_handed_on(tmp_path: Path, form: Form) -> None:
+def test_rows_of_our_own_are_refused_with_what_is_handed_on(tmp_path: Path, form: RowForm) -> None:
     """What export writes for other programs is no run; neither is a folder that is one already taken in again."""
     own = measured(tmp_path / "own", "sim", scenarios="starter", limit=6)
     write(own, None, form, tmp_path / f"rows.{form}")

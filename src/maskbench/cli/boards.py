@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import Parameter
 
-from maskbench.cli import console
 from maskbench.cli.console import check_form, folders_in, print_blocks, print_data, print_json, put, say
 from maskbench.cli.options import (
     As,
@@ -28,6 +27,7 @@ from maskbench.cli.options import (
 )
 from maskbench.errors import MaskbenchError, UsageError
 from maskbench.runs.folder import RunFolder
+from maskbench.types import OutputForm
 
 if TYPE_CHECKING:
     from maskbench.interop.junit import Case
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from maskbench.results.scored import Result
 
 
-Form = Literal["text", "markdown", "csv", "json"]
+BoardForm = Literal[OutputForm, "csv", "json"]
 _PAPER = 100  # columns of a text in a file
 
 
@@ -192,7 +192,7 @@ def _limit(text: str) -> tuple[str, float]:
 
 def leaderboard(
     *runs: Annotated[Path, option("RUN", "Give the folders of runs, or folders with runs in them.")],
-    format: Annotated[Form, option("FORM", "The leaderboard is written as text, markdown, csv or json.")] = "text",
+    format: Annotated[BoardForm, option("FORM", "The leaderboard is written as text, markdown, csv or json.")] = "text",
     out: Annotated[Path | None, option("FILE", "The leaderboard goes to this file.", default="stdout")] = None,
     rules: OneRuleSet = "reference",
     verdicts: Verdicts = None,
@@ -210,7 +210,7 @@ def leaderboard(
     if as_ is not None:
         if format in ("csv", "json") or out or compute or rates != "judge":
             raise UsageError("--as prints a table as text or markdown. Leave --out, --compute and --rates out.")
-        _boards_as(runs, as_, verdicts, public, cast("console.Form", format))
+        _boards_as(runs, as_, verdicts, public, cast(OutputForm, format))
         return
     page = read_page(runs, rules, verdicts, public or (), None if compute is None else read_compute(compute), rates)
     if format == "text" and out is None:
@@ -222,7 +222,7 @@ def leaderboard(
 
 
 def _boards_as(
-    runs: Sequence[Path], name: str, verdicts: str | None, public: list[str] | None, form: console.Form
+    runs: Sequence[Path], name: str, verdicts: str | None, public: list[str] | None, form: OutputForm
 ) -> None:
     """Print a table for each protocol and scenario set, with the runs' figures under one convention."""
     from maskbench.presentation.blocks import Heading
@@ -242,7 +242,7 @@ def _boards_as(
     print_blocks([*shown, *(f"{path}: {why}" for path, why in unreadable.items())], form, folders)
 
 
-def _as_file(page: Page, form: Form) -> str:
+def _as_file(page: Page, form: BoardForm) -> str:
     """The leaderboard as the text of a file."""
     from maskbench.interop.shown_to_others import words_for_others
     from maskbench.presentation import markdown, terminal

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from maskbench.cli.console import Form, check_form, folders_in, print_blocks, print_data, print_json, say
+from maskbench.cli.console import check_form, folders_in, print_blocks, print_data, print_json, say
 from maskbench.cli.options import Format, Rates, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, no_run
+from maskbench.types import OutputForm
 
 NOT_TESTABLE, NOT_SHOWN = 1, 3
 
@@ -81,7 +82,9 @@ def compare(
             raise SystemExit(NOT_TESTABLE if None in shown else NOT_SHOWN)
 
 
-def _compare_as(runs: Sequence[Path], name: str, verdicts: Sequence[str] | None, form: Form, *, json: bool) -> None:
+def _compare_as(
+    runs: Sequence[Path], name: str, verdicts: Sequence[str] | None, form: OutputForm, *, json: bool
+) -> None:
     """Print the runs' figures under a publisher's convention, and their differences."""
     from maskbench.presentation.sections.conventions import side_by_side
     from maskbench.results.comparison import verdicts_of

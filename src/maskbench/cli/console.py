@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import BudgetReached, Interrupted, UsageError
 from maskbench.runs.disk import PRIVATE, SHARED, inherited, make_folder
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from maskbench.presentation.blocks import Block, Section
     from maskbench.results.summary import Summary
     from maskbench.settings import Settings
+    from maskbench.types import OutputForm
 
 OK, TOO_MANY_ERRORS, WRONG, NOTHING_LEFT, INTERRUPTED = 0, 1, 2, 4, 130
-Form = Literal["text", "markdown"]
 
 
 @contextmanager
@@ -132,14 +132,14 @@ def stdout() -> Console:
     return Console(width=width, markup=False, emoji=False, highlight=False)
 
 
-def print_summary(summary: Summary, form: Form = "text", more: str | None = None) -> None:
+def print_summary(summary: Summary, form: OutputForm = "text", more: str | None = None) -> None:
     """Print a result; as text some 30 lines of it where `more` is the command that prints the rest."""
     from maskbench.presentation.of_one_run import result
 
     print_blocks(result(summary, more if form == "text" else None), form)
 
 
-def check_form(form: Form | Literal["card"], *, json: bool) -> None:
+def check_form(form: str, *, json: bool) -> None:
     """Refuse two forms of output at once, before anything is read."""
     if json and form != "text":
         raise UsageError(f"--json and --format {form} are two forms of one output. Give one of them.")
@@ -148,7 +148,7 @@ def check_form(form: Form | Literal["card"], *, json: bool) -> None:
 def print_data(
     data: Any,
     blocks: Iterable[Block | Section],
-    form: Form = "text",
+    form: OutputForm = "text",
     *,
     json: bool,
     folders: Sequence[str] = (),
@@ -170,7 +170,7 @@ def folders_in(runs: Iterable[Path]) -> list[str]:
     return sorted({each for run in runs for each in folders_of(RunFolder(run).settings())}, key=len, reverse=True)
 
 
-def print_blocks(blocks: Sequence[Block | Section], form: Form = "text", folders: Sequence[str] = ()) -> None:
+def print_blocks(blocks: Sequence[Block | Section], form: OutputForm = "text", folders: Sequence[str] = ()) -> None:
     """Print what sections made: for a terminal, or as Markdown to paste, which has no folders in it.
 
     `folders` are known ones, as for `words_for_others`.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from maskbench.cli.console import command, environment, print_json, print_summary, say
 from maskbench.cli.options import flag, option, scenario_sets
 from maskbench.plain import plain
+from maskbench.types import ImportForm
 
 if TYPE_CHECKING:
     from maskbench.interop.imported import Imported
@@ -29,7 +30,7 @@ def import_(
         ),
     ] = None,
     format: Annotated[
-        Literal["published", "inspect", "transcripts", "verdicts"] | None,
+        ImportForm | None,
         option(
             "FORM",
             "PATH has this format: published, inspect, transcripts or verdicts.",

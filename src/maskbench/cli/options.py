@@ -21,9 +21,9 @@ from typing import (
 
 from cyclopts import Group, Parameter
 
-from maskbench.cli.console import Form
 from maskbench.method.rules import RULES
 from maskbench.runs.options import ASKED, CHECKS, HOW, JUDGE, MONEY, OPTIONS, SCENARIOS, SCORING, SUBJECT, typed_as
+from maskbench.types import OutputForm
 
 if TYPE_CHECKING:
     from cyclopts import Token
@@ -178,7 +178,7 @@ Verdicts = Annotated[
 ]
 RulesOfRun = Annotated[str | None, _rules("This rule set scores the verdicts.", "the run's own")]
 Format = Annotated[
-    Form,
+    OutputForm,
     option("FORM", "The result is printed as text, or as markdown to paste."),
 ]
 As = Annotated[

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 from cyclopts import Parameter
 
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
-    Form,
     check_form,
     command,
     folders_in,
@@ -27,13 +26,12 @@ from maskbench.errors import UsageError
 from maskbench.plain import one_line
 from maskbench.runs.endings import resuming
 from maskbench.runs.folder import RunFolder, is_exam
+from maskbench.types import OutputForm, RowForm
 
 if TYPE_CHECKING:
     from maskbench.judges.exam.result import Result as ExamSat
     from maskbench.judges.verdict_sets import OpenRun, RunPart
     from maskbench.results.conventions import ConventionFigures
-
-Rows: TypeAlias = Literal["jsonl", "csv", "parquet", "published"]  # for oneself
 
 
 @Parameter(name="*")
@@ -122,7 +120,7 @@ def score(
         ),
     ] = None,
     format: Annotated[
-        Literal["text", "markdown", "card"],
+        Literal[OutputForm, "card"],
         option(
             "FORM",
             "The result is printed as text, or as markdown to paste, or as card: a paragraph and a table for "
@@ -205,7 +203,7 @@ def _print_marks(run: Path, typed: Mapping[str, object], *, json: bool) -> NoRet
     print_marks(stored_result(run), json=json)
 
 
-def _print_why(run: Path, as_: str, why: str, verdicts: str | None, form: Form, *, json: bool) -> None:
+def _print_why(run: Path, as_: str, why: str, verdicts: str | None, form: OutputForm, *, json: bool) -> None:
     """Print the steps from one publisher's figure of a run to another's."""
     from maskbench.presentation.sections.conventions import steps
     from maskbench.results.formula_steps import formula_steps
@@ -267,7 +265,7 @@ def _exams(run: OpenRun, verdicts: str | None) -> dict[str, ExamSat | None]:
     return {judge: exam_of(judge, judged.settings, prompts, places) for judge in judged.judges}
 
 
-def _print_figures(computed: Sequence[ConventionFigures], run: Path, form: Form, *, json: bool) -> None:
+def _print_figures(computed: Sequence[ConventionFigures], run: Path, form: OutputForm, *, json: bool) -> None:
     """Print what a run comes to under a publisher's convention, or under all of them."""
     from maskbench.presentation.sections.conventions import blocks
 
@@ -281,7 +279,7 @@ def export(
     /,
     *,
     format: Annotated[
-        Literal[Rows, "run", "markdown"],
+        Literal[RowForm, "run", "markdown"],
         option(
             "FORM",
             "For yourself, with texts: jsonl, csv, parquet, published. For others, without: run (a run folder whose "
@@ -354,7 +352,7 @@ def _export_markdown(run: Path, out: Path | None, rules: str | None, verdicts: s
 
 
 def _export_rows(
-    run: Path, form: Rows, out: Path | None, rules: str | None, verdicts: str | None, *, raw: bool
+    run: Path, form: RowForm, out: Path | None, rules: str | None, verdicts: str | None, *, raw: bool
 ) -> None:
     """Write a row a scenario, for oneself; say what is left out because it is not done."""
     from maskbench.interop.export import write

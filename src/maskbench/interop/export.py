@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, Literal, TypeAlias
+from typing import IO, TypeAlias
 
 import orjson
 from msgspec import to_builtins
@@ -24,7 +24,7 @@ from maskbench.method.rules import named
 from maskbench.plain import escaped, plain, unformula
 from maskbench.results.outcome_rows import Cell, OutcomeRow, columns, flat, rows
 from maskbench.settings import Settings
-from maskbench.types import Scenario
+from maskbench.types import RowForm, Scenario
 
 BATCH = 1024  # scenarios of a Parquet file that are rows before they are columns
 Pairs: TypeAlias = Iterable[tuple[Scenario, OutcomeRow]]
@@ -66,13 +66,10 @@ def write_parquet(lines: Iterable[OutcomeRow], file: IO[bytes], names: list[str]
     written(RecordBatchReader.from_batches(schema, batches), file, compression="zstd(3)")
 
 
-Form = Literal["jsonl", "csv", "parquet", "published"]
-
-
 def write(
     run: Readable,
     rules: str | None,
-    form: Form,
+    form: RowForm,
     to: Path | None,
     *,
     raw: bool = False,
@@ -112,7 +109,7 @@ def _write(
     pairs: Iterable[tuple[Scenario, OutcomeRow]],
     settings: Settings,
     names: list[str],
-    form: Form,
+    form: RowForm,
     to: Path | None,
     raw: bool,
 ) -> None:
@@ -133,7 +130,7 @@ def _write(
                 text.detach()
 
 
-def _place(to: Path | None, form: Form) -> Path:
+def _place(to: Path | None, form: RowForm) -> Path:
     if to is None:
         raise UsageError(f"--format {form} needs a place: add --out {'FOLDER' if form == 'published' else 'FILE'}.")
     return to

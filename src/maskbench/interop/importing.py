@@ -25,7 +25,7 @@ from maskbench.plain import read_json
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.source import TITLES
 from maskbench.scenarios import open_set
-from maskbench.types import Scenario
+from maskbench.types import ImportForm, Scenario
 
 _HEAD = 2**20  # bytes that a format is recognised by
 
@@ -47,7 +47,7 @@ def import_run(
     path: str | PathLike[str],
     out: str | PathLike[str],
     scenarios: str | None = None,
-    format: str | None = None,
+    format: ImportForm | None = None,
     *,
     subject: str | None = None,
     judge: str | None = None,
@@ -87,7 +87,7 @@ def _scenarios(
     return ScenariosGiven(str(path), reader.scenarios(path, asked))
 
 
-def _format_of(path: Path, format: str | None) -> str:
+def _format_of(path: Path, format: ImportForm | None) -> ImportForm:
     """The format of what is there; raises UsageError where it is none that can be read."""
     known = ", ".join(READERS)
     if format is not None and format not in READERS:
@@ -108,7 +108,7 @@ def _format_of(path: Path, format: str | None) -> str:
     )
 
 
-def _recognised(path: Path) -> str | None:
+def _recognised(path: Path) -> ImportForm | None:
     """The format of the first file that is in any; None where none is."""
     for file in [path] if path.is_file() else filter(Path.is_file, _entries(path)):
         head = _head(file)
@@ -156,7 +156,7 @@ def first_object(path: Path, head: bytes) -> dict[str, object]:
     return {}
 
 
-READERS: Mapping[str, Reader] = {
+READERS: Mapping[ImportForm, Reader] = {
     "verdicts": Reader(
         lambda path, head: is_verdict_table(columns_in(path, head)),
         read_verdict_table,
