@@ -11,7 +11,7 @@ import pytest
 import measured_runs
 import shared_runs
 from flows import command, typed
-from maskbench.interop.shown_to_others import NOT_SHOWN, folders_of, for_others, without_folders
+from maskbench.interop.shown_to_others import NOT_SHOWN, Redaction, folders_of
 from maskbench.judges.verdict_sets import CommonestFailure
 from maskbench.results.scored import score
 from maskbench.settings import Settings
@@ -55,7 +55,7 @@ def test_a_summary_for_others_is_a_summary_without_words(own: Path) -> None:
     summary.subject["base_url"] = "http://10.0.0.7:8000/v1"
     summary.judge.binary["base_url"] = "http://10.0.0.8:8000/v1"
     summary.notes.append("see /home/me/runs/base")
-    seen = for_others(summary)
+    seen = Redaction().summary(summary)
     assert (seen.counts, seen.rates) == (summary.counts, summary.rates)
     assert seen.failure is not None
     assert (seen.failure.detail, seen.failure.count) == (NOT_SHOWN, 3)
@@ -82,7 +82,7 @@ def test_a_summary_for_others_is_a_summary_without_words(own: Path) -> None:
 )
 def test_folders_of_this_machine_are_cut(text: str, left: str) -> None:
     """Of an absolute path the last part stays; names of models, addresses and relative paths are left alone."""
-    assert without_folders(text) == left
+    assert Redaction()(text) == left
 
 
 BLANKS = Settings.of(
@@ -102,7 +102,7 @@ def test_a_summary_for_others_has_no_folder_with_blanks(own: Path) -> None:
     summary.notes.append(f"{BLANKS.subject.name} answered as openai/gpt-9, another name.")
     summary.subject["resolved"] = ["/srv/Ann Lee/weights/m.gguf"]  # as llama.cpp calls its model
     summary.notes.insert(0, "It answered as /srv/Ann Lee/weights/m.gguf, another name.")
-    seen = for_others(summary, BLANKS)
+    seen = Redaction.of(BLANKS).summary(summary)
     assert seen.notes[0] == "It answered as m.gguf, another name."
     assert "Ann" not in str(seen)
     assert seen.scenarios.taken == "rows.csv (sample of 3)"
@@ -117,7 +117,7 @@ def test_words_of_a_server_are_no_name(own: Path) -> None:
     summary.subject["answers"] = {"gpt-9-2026": 2, said: 1}
     summary.judge.binary["fingerprints"] = ["fp_1", "secret " * 30, "x" * 101]
     summary.notes[:] = [f"openai/gpt-9 (subject) answered as {said}, another name than it was asked for."]
-    seen = for_others(summary)
+    seen = Redaction().summary(summary)
     first, instead, path, blank = seen.subject["resolved"]
     assert (first, path) == ("gpt-9-2026", "m.gguf")
     assert instead.startswith("(no name, sha256 ")
@@ -132,7 +132,7 @@ def test_relative_folders_stay_at_home() -> None:
     """Of a path that the settings name, relative or not, others see the last part."""
     chosen = Settings.of("sim", "sim-judge", "clients/acme/rows.csv", judge_prompts="clients/acme/prompts")
     assert folders_of(chosen) == ("clients/acme/",)
-    assert without_folders("It is metadata/x of data/x.", ("data/",)) == "It is metadata/x of x."
+    assert Redaction(("data/",))("It is metadata/x of data/x.") == "It is metadata/x of x."
 
 
 @pytest.mark.parametrize("form", ["card", "markdown"])

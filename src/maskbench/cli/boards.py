@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import Parameter
 
-from maskbench.cli.console import check_form, folders_in, print_blocks, print_data, print_json, put, say
+from maskbench.cli.console import check_form, print_blocks, print_data, print_json, put, redaction, say
 from maskbench.cli.options import (
     As,
     ComputeFile,
@@ -66,9 +65,10 @@ class Told:
         from maskbench.results.gate import check_data
 
         if self.junit is not None or self.format != "text":
-            from maskbench.interop.junit import check_for_others, result_for_others
+            from maskbench.interop.shown_to_others import Redaction
 
-            outside, told = result_for_others(result), check_for_others(check, result.settings)
+            redact = Redaction.of(result.settings)
+            outside, told = redact.result(result), redact(check)
         if self.junit is not None:
             _leave(_cases(told), self.junit, outside.model)
         if self.json:
@@ -87,11 +87,11 @@ class Told:
         except Exception as error:
             if self.junit is not None:
                 from maskbench.interop.junit import Case
-                from maskbench.interop.shown_to_others import without_folders
+                from maskbench.interop.shown_to_others import Redaction
 
                 told = str(error) if isinstance(error, MaskbenchError) else f"{type(error).__name__}: {error}"
-                told = without_folders(told)
-                _leave([Case("the check", told, "error")], self.junit, "no run" if run is None else run.name)
+                case = Case("the check", Redaction()(told), "error")
+                _leave([case], self.junit, "no run" if run is None else run.name)
             raise
 
 
@@ -235,29 +235,27 @@ def _boards_as(
     convention = only(name)
     results, unreadable = scored_runs(runs, convention.rules, verdicts)
     shown: list[Block | Section] = []
-    folders = folders_in(result.path for result in results)
     for board in boards(results, frozenset(public or ())):
         paths = [row.result.path for row in board.rows]
         shown += [Heading(title(board)), *side_by_side(convention, gaps(paths, name, [verdicts] * len(paths)))]
-    print_blocks([*shown, *(f"{path}: {why}" for path, why in unreadable.items())], form, folders)
+    shown += [f"{path}: {why}" for path, why in unreadable.items()]
+    print_blocks(shown, form, (result.path for result in results))
 
 
 def _as_file(page: Page, form: BoardForm) -> str:
     """The leaderboard as the text of a file."""
-    from maskbench.interop.shown_to_others import words_for_others
     from maskbench.presentation import markdown, terminal
     from maskbench.presentation.sections.board import blocks
     from maskbench.results.leaderboard_data import as_csv, as_json
 
-    folders = folders_in(row.result.path for board in page.tables for row in board.rows)
-    for_others = partial(words_for_others, folders=folders)
+    redact = redaction(row.result.path for board in page.tables for row in board.rows)
     match form:
         case "csv":
-            return as_csv(page, for_others)
+            return as_csv(page, redact)
         case "json":
-            return as_json(page, for_others)
+            return as_json(page, redact)
         case "markdown":
-            return markdown.render(for_others(list(blocks(page))))
+            return markdown.render(redact(list(blocks(page))))
     return terminal.text(list(blocks(page)), _PAPER)
 
 

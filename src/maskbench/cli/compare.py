@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from maskbench.cli.console import check_form, folders_in, print_blocks, print_data, print_json, say
+from maskbench.cli.console import check_form, print_blocks, print_data, print_json, say
 from maskbench.cli.options import Format, Rates, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, no_run
@@ -73,7 +73,7 @@ def compare(
     else:
         from maskbench.presentation.sections.comparison_as_text import in_brief, in_full
 
-        print_blocks(list((in_full if full else in_brief)(data)), format, folders_in(runs))
+        print_blocks(list((in_full if full else in_brief)(data)), format, runs)
         if not full and format == "text":
             say("The rest, with scenarios that changed: --full. All of them: --json.")
     if non_inferiority is not None:
@@ -91,4 +91,4 @@ def _compare_as(
     from maskbench.results.conventions import gaps, only
 
     computed = gaps(runs, name, verdicts_of(verdicts, len(runs)))
-    print_data(computed, side_by_side(only(name), computed), form, json=json, folders=folders_in(runs))
+    print_data(computed, side_by_side(only(name), computed), form, json=json, runs=runs)

@@ -17,6 +17,7 @@ from maskbench.runs.endings import with_more
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from maskbench.interop.shown_to_others import Redaction
     from maskbench.presentation.blocks import Block, Section
     from maskbench.results.summary import Summary
     from maskbench.settings import Settings
@@ -151,7 +152,7 @@ def print_data(
     form: OutputForm = "text",
     *,
     json: bool,
-    folders: Sequence[str] = (),
+    runs: Iterable[Path] = (),
 ) -> None:
     """Print a result as JSON, or what sections made of it, as `print_blocks` does."""
     from msgspec import to_builtins
@@ -159,33 +160,30 @@ def print_data(
     if json:
         print_json(to_builtins(data))
     else:
-        print_blocks(list(blocks), form, folders)
+        print_blocks(list(blocks), form, runs)
 
 
-def folders_in(runs: Iterable[Path]) -> list[str]:
-    """The folders that the settings of runs name, which stay at home where something is pasted; longest first."""
-    from maskbench.interop.shown_to_others import folders_of
+def redaction(runs: Iterable[Path]) -> Redaction:
+    """What stays at home of these runs where something is pasted or published."""
+    from maskbench.interop.shown_to_others import Redaction
     from maskbench.runs.folder import RunFolder
 
-    return sorted({each for run in runs for each in folders_of(RunFolder(run).settings())}, key=len, reverse=True)
+    return Redaction.of(*(RunFolder(run).settings() for run in runs))
 
 
-def print_blocks(blocks: Sequence[Block | Section], form: OutputForm = "text", folders: Sequence[str] = ()) -> None:
+def print_blocks(blocks: Sequence[Block | Section], form: OutputForm = "text", runs: Iterable[Path] = ()) -> None:
     """Print what sections made: for a terminal, or as Markdown to paste, which has no folders in it.
 
-    `folders` are known ones, as for `words_for_others`.
+    `runs` are those that it is about: their settings name folders with blanks in their names.
     """
     if form == "text":
         from maskbench.presentation.terminal import show
 
         show(blocks, stdout())
         return
-    from maskbench.interop.shown_to_others import words_for_others
-
-    blocks = words_for_others(list(blocks), folders)  # what is pasted is read by others
     from maskbench.presentation import markdown
 
-    put(markdown.render(blocks), end="")
+    put(markdown.render(redaction(runs)(list(blocks))), end="")  # what is pasted is read by others
 
 
 def print_plan(verdicts: int, tokens: float, settings: Settings, text: str, *, json: bool, **beside: str) -> None:

@@ -13,7 +13,6 @@ from maskbench.cli.console import (
     TOO_MANY_ERRORS,
     check_form,
     command,
-    folders_in,
     print_blocks,
     print_data,
     print_json,
@@ -137,7 +136,7 @@ def score(
 
     Of the exam of a judge, which `maskbench exam` makes, it prints the marks and ends with the exit code of `exam`.
     """
-    from maskbench.interop.shown_to_others import for_others, prompt_for_others
+    from maskbench.interop.shown_to_others import Redaction, prompt_for_others
     from maskbench.judges.verdict_sets import OpenRun
     from maskbench.results.conventions import figures
     from maskbench.results.scored import result
@@ -176,7 +175,7 @@ def score(
     chosen += [("--max-error-rate", None if max_error_rate is None else f"{max_error_rate:g}")]
     words = [word for pair in chosen if pair[1] for word in pair]
     if format != "text":
-        summary = for_others(summary, settings)
+        summary = Redaction.of(settings).summary(summary)
     if json:
         print_json(summary.as_dict())
     elif is_card:
@@ -209,7 +208,7 @@ def _print_why(run: Path, as_: str, why: str, verdicts: str | None, form: Output
     from maskbench.results.formula_steps import formula_steps
 
     told = formula_steps(run, as_, why, verdicts)
-    print_data(told, steps(told), form, json=json, folders=folders_in([run]))
+    print_data(told, steps(told), form, json=json, runs=[run])
 
 
 def _label(text: str | None) -> tuple[str, str] | None:
@@ -269,7 +268,7 @@ def _print_figures(computed: Sequence[ConventionFigures], run: Path, form: Outpu
     """Print what a run comes to under a publisher's convention, or under all of them."""
     from maskbench.presentation.sections.conventions import blocks
 
-    print_data(computed, blocks(computed), form, json=json, folders=folders_in([run]))
+    print_data(computed, blocks(computed), form, json=json, runs=[run])
     if any(each.withheld for each in computed):
         raise SystemExit(TOO_MANY_ERRORS)
 

@@ -7,7 +7,7 @@ from typing import Final, Literal
 import orjson
 from msgspec import Struct, to_builtins
 
-from maskbench.interop.shown_to_others import sha256, shown_name, without_folders
+from maskbench.interop.shown_to_others import Redaction
 from maskbench.judges.exam.marks import HostileShown, Marks, OrdersShown, Standing
 from maskbench.judges.exam.questions import PaperSat
 from maskbench.judges.exam.result import Result
@@ -37,9 +37,10 @@ class ExamCard(Struct, forbid_unknown_fields=True, kw_only=True):
 def card_of(result: Result) -> ExamCard:
     """The card of an exam, which has to be whole."""
     about, score = result.about, result.score
+    redact = Redaction.of(about.settings)
     return ExamCard(
-        judge=without_folders(about.settings.judging.judge),
-        resolved=[shown_name(without_folders(str(name)), sha256) for name in about.models.binary.get("resolved", ())],
+        judge=redact(about.settings.judging.judge),
+        resolved=redact.model(about.models.binary).get("resolved", []),
         date=about.created[:10],
         maskbench=about.maskbench,
         paper=PaperSat.of(result.paper),

@@ -1,4 +1,4 @@
-"""A check as others see it: without a folder of this machine, and as JUnit XML, where a condition is a test case.
+"""A check as JUnit XML, where a condition is a test case.
 
 A condition that does not hold is a failure. What could not be measured, or could not be read, is an error. Source: the
 form that Jenkins' xunit plugin describes, with the attributes on which all readers agree.
@@ -6,7 +6,6 @@ form that Jenkins' xunit plugin describes, with the attributes on which all read
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -15,15 +14,9 @@ from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
 
-from msgspec.structs import replace
-
 from maskbench.errors import UsageError
-from maskbench.interop.shown_to_others import folders_of, for_others, without_folders
 from maskbench.plain import visible
-from maskbench.results.gate import Check
-from maskbench.results.scored import Result
 from maskbench.runs.disk import write_whole
-from maskbench.settings import Settings
 
 SUITE = "maskbench check"
 # What XML 1.0 has no way to say, beside the hidden characters that `visible` shows as numbers.
@@ -69,28 +62,3 @@ def xml(cases: Sequence[Case], class_name: str) -> bytes:
 
 def _text(text: str) -> str:
     return _NOT_XML.sub("\ufffd", visible(text, lines=True))
-
-
-def result_for_others(result: Result) -> Result:
-    """The result with the names of the run, whose paths are cut to their last parts."""
-    settings, folders = result.settings, folders_of(result.settings)
-    prompt = settings.design.system_prompt
-    named = settings.having(
-        subject=without_folders(settings.subject.name, folders),
-        system_prompt=None if prompt is None else without_folders(prompt, folders),
-    )
-    return dataclasses.replace(result, summary=for_others(result.summary, settings), settings=named)
-
-
-def check_for_others(check: Check, settings: Settings) -> Check:
-    """The check with the words of its conditions and obstacles cut likewise; `settings` are those of the run."""
-    folders = folders_of(settings)
-    conditions = tuple(
-        replace(
-            each,
-            name=without_folders(each.name, folders),
-            note=None if each.note is None else without_folders(each.note, folders),
-        )
-        for each in check.conditions
-    )
-    return Check(conditions, tuple(without_folders(each, folders) for each in check.obstacles))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeVar, cast
 
-from msgspec import to_builtins
+from msgspec import Struct, structs, to_builtins
 
 from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import Readable, reading
@@ -33,6 +33,15 @@ _OF_MODELS = frozenset(
         *("sampling", "on_truncation", "send_seed", "resolved", "answers", "identical"),
     )
 )
+# The settings that go out; texts, paths but for their last part, addresses and commands are not among them.
+_OPTIONS = (
+    *("subject", "judge", "scenarios", "numeric_judge", "run_label", "archetypes", "sample", "limit", "system_prompt"),
+    *("prompt_on_beliefs", "marks", "statements", "beliefs"),
+    *("sampling", "judge_sampling", "judge_prompts", "judge_style", "judge_numbers"),
+    *("protocol", "on_truncation", "filtered", "on_substitution", "placebo"),
+    *("send_seed", "tool_calls", "seed", "rules", "max_error_rate", "imported"),
+    "whole_ends",
+)
 _TEXTS = ("system_prompt_text", "template_args", "extra_body")  # settings that people write
 # The folder of a path that is a whole value, or stands behind a service's name or an equals sign; it may hold blanks.
 _FOLDER_OF = re.compile(r"(?:[\w.-]+/|[^/\\]*=)?((?:~[^/\\]*|[A-Za-z]:)?[/\\][^/\\].*[/\\])[^/\\]+[/\\]?", re.DOTALL)
@@ -44,7 +53,7 @@ _FOLDERS = re.compile(
 _PATHS = ("judge_prompts", "model_options", "system_prompt")  # settings that name a file or folder
 LONGEST = 100  # characters of a name
 _SHORTEST = 3  # characters of what is looked for in a sentence: a blank as a name would be in all of them
-_LISTS = ("resolved", "fingerprints")
+T = TypeVar("T")
 
 
 def shown(run: Readable, rules: str | None = None, verdicts: str | None = None) -> Summary:
@@ -53,44 +62,86 @@ def shown(run: Readable, rules: str | None = None, verdicts: str | None = None) 
         this = read(opened, named(rules or opened.settings.design.rules), verdicts)
         result = result_of(opened, this)
         _check_rates(result)
-        return for_others(result.summary, this.settings)
+        return Redaction.of(this.settings).summary(result.summary)
 
 
-def for_others(summary: Summary, settings: Settings | None = None) -> Summary:
-    """The summary without what models, servers or set makers wrote, and without addresses and folders of this machine.
-
-    Rates, counts, hashes, names of models and of the set stay, and the form of summary.json with them. Folders with
-    blanks in their names are known by the settings.
-    """
-    resolved = [str(name) for model in _models(summary) for name in model.get("resolved") or ()]
-    folders = (*(folders_of(settings) if settings else ()), *_folders(resolved))
-
-    def named_as(name: str) -> str:
-        return shown_name(without_folders(name, folders), sha256)
-
-    whole: Json = to_builtins(summary)
-    whole["notes"] = in_sentences(whole["notes"], resolved, named_as)
-    whole["subject"] = with_names(whole["subject"], named_as)
-    whole["judge"] |= {name: with_names(whole["judge"][name], named_as) for name in ("binary", "numeric")}
-    plain: Json = _without_folders(whole, folders)
-    plain["ended"] = None
-    plain["subject"] = of_model(plain["subject"])
-    plain["judge"] |= {name: of_model(plain["judge"][name]) for name in ("binary", "numeric")}
-    if plain["failure"] is not None:
-        plain["failure"]["detail"] = NOT_SHOWN
-    plain["scenarios"].pop("archetypes", None)
-    return fitted(plain, Summary)
-
-
-def without_folders(text: str, folders: Sequence[str] = ()) -> str:
-    """The text with absolute paths cut to their last parts: whose machine it was is nobody's business.
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """What is taken out of whatever others see: texts that people or servers wrote, addresses and folders.
 
     `folders` are known ones: in a sentence nobody sees where a path ends whose folders have blanks in their names.
     """
-    for folder in folders:
-        is_relative = folder[:1] not in ("/", "\\", "~") and folder[1:2] != ":"
-        text = re.sub((r"(?<![\w./\\-])" if is_relative else "") + re.escape(folder), "", text)
-    return _FOLDERS.sub("", text)
+
+    folders: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, *settings: Settings) -> Redaction:
+        """That of runs with these settings."""
+        return cls(_longest_first(folder for each in settings for folder in folders_of(each)))
+
+    def __call__(self, value: T) -> T:
+        """The value, and every text in it, with paths cut to their last parts: whose machine it was stays at home."""
+        redacted: Any = value
+        match value:
+            case str():
+                redacted = self._text(value)
+            case dict():
+                redacted = {name: self(inside) for name, inside in value.items()}
+            case list() | tuple() if type(value) in (list, tuple):
+                redacted = type(value)(map(self, value))
+            case Struct():
+                redacted = structs.replace(value, **self(structs.asdict(value)))
+            case _ if is_dataclass(value) and not isinstance(value, type):
+                names = (each.name for each in fields(value) if each.init)
+                redacted = replace(value, **{name: self(getattr(value, name)) for name in names})
+        return cast(T, redacted)
+
+    def _text(self, text: str) -> str:
+        for folder in self.folders:
+            is_relative = folder[:1] not in ("/", "\\", "~") and folder[1:2] != ":"
+            text = re.sub((r"(?<![\w./\\-])" if is_relative else "") + re.escape(folder), "", text)
+        return _FOLDERS.sub("", text)
+
+    def name(self, name: str) -> str:
+        """The name, where it is at most 100 characters without blanks and control characters; else a hash of it."""
+        cut = self(name)
+        is_name = 0 < len(cut) <= LONGEST and not any(sign.isspace() for sign in cut) and plain(cut) == cut
+        return cut if is_name else f"(no name, sha256 {sha256(cut)[:16]})"
+
+    def model(self, about: Mapping[str, Any]) -> Json:
+        """What a model says of itself: of the fields that may be seen, and every name as it is shown."""
+        seen = {name: value for name, value in about.items() if name in _OF_MODELS}
+        if seen.get("resolved"):
+            seen["resolved"] = [self.name(str(name)) for name in seen["resolved"]]
+        if seen.get("answers"):
+            seen["answers"] = {self.name(name): count for name, count in seen["answers"].items()}
+        return self(seen)
+
+    def settings(self, settings: Settings) -> Settings:
+        """The settings that go out; of paths the last part."""
+        options = settings.options
+        return Settings.of(**{name: self(options[name]) for name in _OPTIONS})
+
+    def summary(self, summary: Summary) -> Summary:
+        """The summary without what models, servers or set makers wrote.
+
+        Rates, counts, hashes, names of models and of the set stay, and the form of summary.json with them.
+        """
+        models = (summary.subject, summary.judge.binary, summary.judge.numeric)
+        resolved = [str(name) for model in models for name in to_builtins(model).get("resolved") or ()]
+        seen = Redaction((*self.folders, *_folders(resolved)))
+        whole: Json = to_builtins(summary)
+        whole |= {"ended": None, "subject": seen.model(whole["subject"])}
+        whole["judge"] |= {name: seen.model(whole["judge"][name]) for name in ("binary", "numeric")}
+        if whole["failure"] is not None:
+            whole["failure"]["detail"] = NOT_SHOWN
+        whole["scenarios"].pop("archetypes", None)
+        whole["notes"] = in_sentences(whole["notes"], resolved, seen.name)
+        return fitted(seen(whole), Summary)
+
+    def result(self, result: Result) -> Result:
+        """The result with the summary and the settings that go out."""
+        return replace(result, summary=self.summary(result.summary), settings=self.settings(result.settings))
 
 
 def folders_of(settings: Settings) -> tuple[str, ...]:
@@ -100,20 +151,7 @@ def folders_of(settings: Settings) -> tuple[str, ...]:
     own = [str(value) for name, value in flat.items() if name.partition(".")[0] in _PATHS]
     own += [settings.design.scenarios] if known_format(settings.design.scenarios) else []
     relative = {f"{folder}{slash}" for path in own for folder, slash, _ in (path.rstrip("/").rpartition("/"),) if slash}
-    folders = {*_folders(values), *relative}
-    return tuple(sorted(folders, key=len, reverse=True))
-
-
-def words_for_others(shown: Any, folders: Sequence[str] = ()) -> Any:
-    """Blocks of a report, or texts of any kind, without the folders of this machine."""
-    if is_dataclass(shown) and not isinstance(shown, type):
-        inside = {field.name: words_for_others(getattr(shown, field.name), folders) for field in fields(shown)}
-        return replace(shown, **inside)
-    return _without_folders(shown, folders) if isinstance(shown, str | dict) else _each(shown, folders)
-
-
-def _each(shown: Any, folders: Sequence[str]) -> Any:
-    return type(shown)(words_for_others(each, folders) for each in shown) if type(shown) in (list, tuple) else shown
+    return _longest_first({*_folders(values), *relative})
 
 
 def prompt_for_others(text: str) -> str:
@@ -126,16 +164,13 @@ def sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _folders(values: Sequence[str]) -> tuple[str, ...]:
-    """The folders of those values that are paths, longest first."""
-    matches = map(_FOLDER_OF.fullmatch, values)
-    return tuple(sorted({match[1] for match in matches if match}, key=len, reverse=True))
+def _folders(values: Iterable[str]) -> Iterator[str]:
+    """The folders of those values that are paths."""
+    return (match[1] for match in map(_FOLDER_OF.fullmatch, values) if match)
 
 
-def _models(summary: Summary) -> tuple[Json, ...]:
-    """What subject and judges say of themselves."""
-    models = (summary.subject, summary.judge.binary, summary.judge.numeric)
-    return tuple(to_builtins(model) for model in models)
+def _longest_first(folders: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(folders), key=len, reverse=True))
 
 
 def _flat(plain: Any, before: str = "") -> Json:
@@ -146,22 +181,6 @@ def _flat(plain: Any, before: str = "") -> Json:
     return {name: value for part, inside in pairs for name, value in _flat(inside, part).items()}
 
 
-def _without_folders(value: Any, folders: Sequence[str]) -> Any:
-    match value:
-        case str():
-            return without_folders(value, folders)
-        case dict():
-            return {name: _without_folders(inside, folders) for name, inside in value.items()}
-        case list() | tuple():
-            return [_without_folders(inside, folders) for inside in value]
-    return value
-
-
-def of_model(about: Json) -> Json:
-    """What others see of a model."""
-    return {name: value for name, value in about.items() if name in _OF_MODELS}
-
-
 def _check_rates(result: Result) -> None:
     summary = result.summary
     why = summary.withheld or ("It is not complete." if not summary.complete else None)
@@ -169,20 +188,6 @@ def _check_rates(result: Result) -> None:
         why = "It is a smoke run (--limit), which measures nothing."
     if why:
         raise UsageError(f"{result.path} has no rates that could be shown to others. {why}")
-
-
-def shown_name(name: str, digest: Callable[[str], str]) -> str:
-    """The name, where it is at most 100 characters without blanks and control characters; else a hash of it."""
-    is_name = 0 < len(name) <= LONGEST and not any(sign.isspace() for sign in name) and plain(name) == name
-    return name if is_name else f"(no name, sha256 {digest(name)[:16]})"
-
-
-def with_names(about: Json, shown: Callable[[str], str]) -> Json:
-    """What a model says of itself, with every name and fingerprint of its server as it is shown to others."""
-    lists = {field: [shown(str(name)) for name in about[field]] for field in _LISTS if about.get(field)}
-    answers: Mapping[str, Any] = about.get("answers") or {}
-    counts = {"answers": {shown(name): count for name, count in answers.items()}} if answers else {}
-    return about | lists | counts
 
 
 def in_sentences(sentences: Iterable[str], names: Iterable[str], shown: Callable[[str], str]) -> list[str]:

@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from msgspec import structs
 
 from maskbench.errors import UsageError
 from maskbench.interop.imported import new_folder
-from maskbench.interop.shown_to_others import folders_of, of_model, sha256, shown_name, without_folders
+from maskbench.interop.shown_to_others import Redaction
 from maskbench.judges.people.drawn_sample import new_salt
 from maskbench.judges.people.labelled_outcomes import drawn
 from maskbench.judges.people.labels import LabelStore, New
@@ -47,7 +47,6 @@ from maskbench.runs.store import Store
 from maskbench.scenarios import Key, hub
 from maskbench.scenarios.remarks import public_set
 from maskbench.scenarios.textless import numbered_reply, without_texts
-from maskbench.settings import Settings
 from maskbench.types import (
     Ask,
     BinaryVerdict,
@@ -62,15 +61,6 @@ from maskbench.types import (
     Verdict,
 )
 
-# The settings that go out; texts, paths but for their last part, addresses and commands are not among them.
-_SETTINGS = (
-    *("subject", "judge", "scenarios", "numeric_judge", "run_label", "archetypes", "sample", "limit", "system_prompt"),
-    *("prompt_on_beliefs", "marks", "statements", "beliefs"),
-    *("sampling", "judge_sampling", "judge_prompts", "judge_style", "judge_numbers"),
-    *("protocol", "on_truncation", "filtered", "on_substitution", "placebo"),
-    *("send_seed", "tool_calls", "seed", "rules", "max_error_rate", "imported"),
-    "whole_ends",
-)
 _PACKAGED = "packaged"  # the judge's prompts that everybody has, whose hash tells nothing
 _NO_HASH = ""
 _OTHER: Mapping[Letter, Option] = {"A": "B", "B": "A"}
@@ -97,10 +87,11 @@ def write_without_texts(run: Readable, out: Path) -> Exported:
         check_whole_run(opened)
         coins = _coins(opened)
         day = opened.folder.complete_since()[:10]
-        record = _record(opened, exchanged=bool(coins))
+        redact = Redaction.of(opened.settings)
+        record = _record(opened, redact, exchanged=bool(coins))
         with new_folder(out) as making:
             with ThreadPoolExecutor(1) as aside:  # the caller may have a loop of its own
-                aside.submit(asyncio.run, _fill(opened.folder, making, day, coins)).result()
+                aside.submit(asyncio.run, _fill(opened.folder, making, day, coins, redact)).result()
             making.write(RECORD, record)
             with OpenRun(making) as new:
                 _copy_labels(opened, new, coins)
@@ -116,10 +107,9 @@ def check_whole_run(run: OpenRun) -> None:
 # run.json
 
 
-def _record(run: OpenRun, *, exchanged: bool) -> Record:
+def _record(run: OpenRun, redact: Redaction, *, exchanged: bool) -> Record:
     """run.json of the folder: how it was measured, without words that people or servers wrote."""
-    record, settings = run.record, run.settings
-    taken, folders = record.scenarios, folders_of(settings)
+    record, taken = run.record, run.record.scenarios
     name = run.set_name
     ids = hashlib.sha256("\n".join(sorted("\t".join((name, *s.key)) for s, _ in run.store.scenarios())).encode())
     return Record(
@@ -127,19 +117,19 @@ def _record(run: OpenRun, *, exchanged: bool) -> Record:
         maskbench=record.maskbench,
         created=_day(record.created),
         protocol=record.protocol,
-        prompts=_prompts(record.prompts),
-        models=Models(*(About(_model(getattr(record.models, role))) for role in ("subject", "binary", "numeric"))),
-        settings=_settings(settings).having(scenarios=name),
+        prompts=_prompts(record.prompts, redact),
+        models=Models(*(_model(getattr(record.models, role), redact) for role in ("subject", "binary", "numeric"))),
+        settings=redact.settings(run.settings).having(scenarios=name),
         scenarios=TakenScenarios(
             name=name,
-            taken=without_folders(taken.taken, folders),
+            taken=redact(taken.taken),
             hash=ids.hexdigest(),
             measured_hash=ids.hexdigest(),
             n=taken.n,
             archetypes={each: ArchetypeWords(each, "") for each in taken.archetypes},
         ),
         sessions=[],
-        verdict_sets={each: _judged(judged) for each, judged in record.verdict_sets.items()},
+        verdict_sets={each: _judged(judged, redact) for each, judged in record.verdict_sets.items()},
         imported=record.imported and _imported(record.imported),
         without_texts=WithoutTexts(exchanged=exchanged),
     )
@@ -149,20 +139,10 @@ def _day(moment: str) -> str:
     return f"{moment[:10]}T00:00:00+00:00"
 
 
-def _settings(settings: Settings) -> Settings:
-    folders = folders_of(settings)
-
-    def shown(value: Any) -> Any:
-        return without_folders(value, folders) if isinstance(value, str) else value
-
-    options = settings.options
-    return Settings.of(**{name: shown(options[name]) for name in _SETTINGS})
-
-
-def _prompts(used: PromptsUsed) -> PromptsUsed:
-    is_packaged = used.name == _PACKAGED
+def _prompts(used: PromptsUsed, redact: Redaction) -> PromptsUsed:
+    """The prompts by name; a hash of somebody's own tells which they are."""
     return PromptsUsed(
-        name=without_folders(used.name), version=used.version, hash=used.hash if is_packaged else _NO_HASH
+        name=redact(used.name), version=used.version, hash=used.hash if used.name == _PACKAGED else _NO_HASH
     )
 
 
@@ -171,24 +151,19 @@ def _imported(source: ImportedFrom) -> ImportedFrom:
     return structs.replace(source, files=[], notes=[])
 
 
-def _model(about: About) -> dict[str, Any]:
-    shown = of_model(dict(about))
-    for name in ("resolved", "fingerprints", "fingerprint", "answers"):
-        shown.pop(name, None)
-    return {**shown, "name": without_folders(about.name)}
+def _model(about: About, redact: Redaction) -> About:
+    seen = redact.model(about)
+    return About({name: value for name, value in seen.items() if name not in ("resolved", "answers")})
 
 
-def _judged(judged: Judged) -> Judged:
-    how = judged.judging
-    prompts = None if how.prompts is None else without_folders(how.prompts)
-    judge, numeric = without_folders(how.judge), without_folders(how.numeric_judge)
+def _judged(judged: Judged, redact: Redaction) -> Judged:
     return Judged(
         created=_day(judged.created),
         maskbench=judged.maskbench,
         protocol=judged.protocol,
-        judging=replace(how, judge=judge, numeric_judge=numeric, prompts=prompts),
-        prompts=_prompts(judged.prompts),
-        models=Judges(About(_model(judged.models.binary)), About(_model(judged.models.numeric))),
+        judging=redact(judged.judging),
+        prompts=_prompts(judged.prompts, redact),
+        models=Judges(_model(judged.models.binary, redact), _model(judged.models.numeric, redact)),
         sessions=[],
     )
 
@@ -196,7 +171,7 @@ def _judged(judged: Judged) -> Judged:
 # run.sqlite
 
 
-async def _fill(source: RunFolder, folder: RunFolder, day: str, coins: Coins) -> None:
+async def _fill(source: RunFolder, folder: RunFolder, day: str, coins: Coins, redact: Redaction) -> None:
     """Write scenarios, replies and verdicts as numbers, letters and kinds of failure, in the order of the run."""
     noon = datetime.fromisoformat(f"{day}T00:00:00+00:00").astimezone(UTC).timestamp()
     with closing(source.store()) as store, closing(folder.store(write=True, clock=lambda: noon)) as new:
@@ -208,16 +183,17 @@ async def _fill(source: RunFolder, folder: RunFolder, day: str, coins: Coins) ->
         sets = store.all_sets()
         keys, tokens = count(1), {name: store.tokens_by_model(name) for name in (None, *sets)}
         for samples, _ in store.read(*{VERDICTS: None} | dict.fromkeys(sets)):
-            _put_replies(new, samples, keys, tokens[None])
+            _put_replies(new, samples, keys, tokens[None], redact)
             for name in sets:
-                _put_verdicts(new, name, samples, keys, tokens[name], coins.get(samples.scenario.key, False))
+                exchange = coins.get(samples.scenario.key, False)
+                _put_verdicts(new, name, samples, keys, tokens[name], redact, exchange)
 
 
 def _key(number: int) -> bytes:
     return number.to_bytes(16, "big")
 
 
-def _put_replies(new: Store, samples: Samples, keys: Iterator[int], tokens: Tokens) -> None:
+def _put_replies(new: Store, samples: Samples, keys: Iterator[int], tokens: Tokens, redact: Redaction) -> None:
     numbers: dict[str, int] = defaultdict(count(1).__next__)
     for item in filter(None, (*samples.items(VERDICTS), samples.placebo(VERDICTS))):
         if item.reply is None:
@@ -227,18 +203,20 @@ def _put_replies(new: Store, samples: Samples, keys: Iterator[int], tokens: Toke
             answer = Failure(item.reply.stage, item.reply.cause, "")
         else:
             plain = numbered_reply(item.reply, numbers[item.reply.text])
-            served = None if plain.model is None else shown_name(plain.model, sha256)
+            served = None if plain.model is None else redact.name(plain.model)
             answer = replace(plain, model=served, usage=tokens.pop(item.reply.model, Usage()))
         ask = Ask((), samples.scenario, item.call, item.elicitation, (item.run,))
         new.put_reply(_key(next(keys)), 0, ask, item.run, answer)
 
 
-def _put_verdicts(new: Store, name: str, samples: Samples, keys: Iterator[int], tokens: Tokens, exchange: bool) -> None:
+def _put_verdicts(
+    new: Store, name: str, samples: Samples, keys: Iterator[int], tokens: Tokens, redact: Redaction, exchange: bool
+) -> None:
     models = samples.judging_models(name)
     for (elicitation, run), given in samples.judgements(name).items():
         ask = Ask((), samples.scenario, "", elicitation, (run,))
         model, key = models.get((elicitation, run)), _key(next(keys))
-        served = None if model is None else shown_name(model, sha256)
+        served = None if model is None else redact.name(model)
         answer = _answer(given, exchange)
         new.put_verdict(name, key, answer, [Reply("", model=served, usage=tokens.pop(model, Usage()))])
         new.link(name, ask, key)
