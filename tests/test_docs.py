@@ -222,7 +222,7 @@ def test_every_message_of_troubleshooting_is_one() -> None:
     """A message that was worded anew is worded anew on the page, too: readers search for it."""
     page = (DOCS / "troubleshooting.md").read_text("utf-8")
     quoted = re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)
-    assert len(quoted) >= 25
+    assert len(quoted) >= 8
     printed = "\n".join(" ".join(text.split()) for text in messages())
     for message in quoted:
         pieces = [piece.strip() for piece in message.strip("…").split("…")]
