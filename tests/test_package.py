@@ -72,3 +72,13 @@ def test_what_a_page_says_to_install_comes_from_the_checkout() -> None:
     ours = [line for line in installed if "'.[" in line]
     assert len(ours) > 5
     assert {line.partition("'.[")[0] for line in ours} == {"pip install -c constraints.txt -e "}
+
+
+def test_the_white_box_goes_out_with_the_core() -> None:
+    """Both packages have one version, which the second asks for, one list of Pythons and one licence of the code."""
+    box = tomllib.loads((ROOT / "whitebox" / "pyproject.toml").read_text("utf-8"))["project"]
+    core = PROJECT["project"]
+    assert box["version"] == core["version"]
+    assert f"maskbench=={core['version']}" in box["dependencies"]
+    assert box["requires-python"] == core["requires-python"]
+    assert (ROOT / "whitebox" / "LICENSE").read_text("utf-8") == (ROOT / "LICENSE").read_text("utf-8")

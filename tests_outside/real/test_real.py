@@ -125,6 +125,14 @@ def maskbench(*words: str, place: Server | None = None, cwd: Path) -> subprocess
     return ran
 
 
+def whitebox(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command of the white box to its end; it has to succeed."""
+    program = str(Path(sys.executable).with_name("maskbench-whitebox"))
+    ran = subprocess.run([program, *words], capture_output=True, text=True, cwd=cwd, env=environ(None))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran
+
+
 def command(*words: str) -> list[str]:
     return [sys.executable, "-m", "maskbench", *words]
 
@@ -265,9 +273,7 @@ def texts(out: Path) -> dict[bytes, str]:
 def test_steering_moves_the_model(here: str, judge: str, tmp_path: Path) -> None:
     """`steer` finds vectors of every layer, and steering by them changes what the model says."""
     model = here.removeprefix("hf/")
-    said = maskbench(
-        "intervene", "steer", model, "--out", str(tmp_path / "v.safetensors"), "--device", "cpu", cwd=tmp_path
-    )
+    said = whitebox("steer", model, "--out", "v.safetensors", "--device", "cpu", cwd=tmp_path)
     assert "layer" in said.stdout
     plain = measured(tmp_path / "plain", Server(here, {}, Path()), judge, limit=2, connections=4)
     steering = {"steer": str(tmp_path / "v.safetensors"), "layers": "10-15", "strength": 4.0}
@@ -277,21 +283,36 @@ def test_steering_moves_the_model(here: str, judge: str, tmp_path: Path) -> None
     assert column(plain, "input_tokens") == column(steered, "input_tokens")
 
 
+def test_a_dose_is_a_sweep(here: str, judge: str, tmp_path: Path) -> None:
+    """The example of the white box on this model: nine runs, and what it says moves with the strength."""
+    example = Path(__file__).parents[2] / "whitebox" / "examples"
+    text = (example / "strengths.toml").read_text("utf-8")
+    few = (
+        f'scenarios = "starter"\njudge = "{judge}"\nlimit = 1\narchetype = "known_facts"\nbeliefs = 1\nmax-tokens = 16'
+    )
+    few += "\ntemperature = 0\nreasoning-tokens = 0"
+    for before, after in (
+        ('scenarios = "sandbox"\nstatements = 2\nsample = 120', few),
+        ('"hf/pinocchio"', f'"{here}"'),
+        ('"2,3"', '"10-15"'),
+    ):
+        assert before in text
+        text = text.replace(before, after)
+    (tmp_path / "strengths.toml").write_text(text, "utf-8")
+    whitebox("steer", here.removeprefix("hf/"), "--out", "vector.safetensors", "--device", "cpu", cwd=tmp_path)
+    made = [sys.executable, str(example / "random_direction.py"), "vector.safetensors", "random.safetensors"]
+    subprocess.run(made, check=True, cwd=tmp_path)
+    maskbench("sweep", "strengths.toml", "--out", "doses", cwd=tmp_path)
+    said = {path.parent.name: column(replies(path.parent), "text") for path in tmp_path.glob("doses/*/run.json")}
+    assert len(said) == 9
+    assert len({tuple(said[name].values()) for name in ("plain", "by-1", "by-5", "negated", "random")}) == 5
+
+
 def test_an_adapter_is_trained_and_worn(here: str, judge: str, tmp_path: Path) -> None:
     """`lorra` trains a LoRA on the model in a few steps, and the model answers otherwise with it."""
-    words = [
-        "intervene",
-        "lorra",
-        here.removeprefix("hf/"),
-        "--out",
-        str(tmp_path / "adapter"),
-        "--steps",
-        "2",
-        "--batch",
-        "2",
-    ]
+    words = ["lorra", here.removeprefix("hf/"), "--out", "adapter", "--steps", "2", "--batch", "2"]
     words += ["--target-layers", "10,12", "--answer-tokens", "8", "--rate", "0.01", "--device", "cpu"]
-    maskbench(*words, cwd=tmp_path)
+    whitebox(*words, cwd=tmp_path)
     plain = measured(tmp_path / "plain", Server(here, {}, Path()), judge, limit=2, connections=4)
     worn = measured(
         tmp_path / "worn",
