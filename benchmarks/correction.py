@@ -27,6 +27,7 @@ from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.measurement import measure
 from maskbench.method.rates import OF_OUTCOMES as RATES
 from maskbench.results.calibration import Key, by_labels
+from maskbench.results.readers import PlantedReader
 from maskbench.results.scored import score
 from maskbench.settings import Settings
 from maskbench.stats.calibration import LabelledRun, correct, difference, refusal
@@ -294,7 +295,7 @@ def whole(folder: Path, accuracy: float, sets: int, labels: int) -> str:
         rows, true = runs["judged"].scenarios, runs["true"].scenarios
         agree.append(np.mean([judged.outcomes == correct.outcomes for judged, correct in zip(rows, true, strict=True)]))
         rates = by_labels(rows, people(rows, true, labels, at))
-        planted = runs["true"].summary.planted
+        planted = runs["true"].summary.of(PlantedReader)
         if planted and rates.withheld is None:
             printed += 1
             for name in PLANTED:

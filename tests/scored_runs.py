@@ -8,7 +8,12 @@ from typing import Any
 
 from maskbench.judges.verdict_sets import JudgeShown, JudgeUsage, SubjectUsage, Usage
 from maskbench.method.rules import named
+from maskbench.results.calibration import LabelsReader
+from maskbench.results.gain_minus_plain import ReportsReader
+from maskbench.results.reader import Readers
+from maskbench.results.readers import CutReader
 from maskbench.results.scored import Result, ScoredRun
+from maskbench.results.splits import AskedReader
 from maskbench.results.summary import Background, summarise
 from maskbench.runs.record import SCHEMA, About, Models, Record, TakenScenarios
 from maskbench.scenarios import Identity
@@ -57,11 +62,9 @@ def scored_run(name: str, scored: str | Sequence[Scored], **changed: Any) -> Sco
         rows=tuple(cells),
         scored={row.key: row for row in cells},
         digests={row.key: Identity(hashlib.sha256(row.proposition.encode()).digest(), "set") for row in cells},
-        labels={},
-        cut=0.0,
-        placebo=None,
         wanted=len(cells),
         go_on="Start the run again",
+        readers=Readers((AskedReader(), ReportsReader(), LabelsReader({}), CutReader())),
     )
     return replace(run, **changed)
 
@@ -80,8 +83,8 @@ def scored_result(name: str, scored: str | Sequence[Scored], public: str | None 
         usage=nothing,
         version="0.2.0",
     )
-    summary = summarise(run.rows, run.settings, run.rules, background)
-    return replace(Result(run.path, name, summary, run.settings, run.rows, run.cut), **changed)
+    summary = summarise(run.rows, run.settings, run.rules, background, run.readers)
+    return replace(Result(run.path, name, summary, run.settings, run.rows, 0.0), **changed)
 
 
 def replace_taken(taken: TakenScenarios, name: str, public: str | None) -> TakenScenarios:

@@ -12,6 +12,10 @@ from maskbench.method.forms import USUAL, ask_about, ask_about_beliefs, load_pro
 from maskbench.method.outcomes import score
 from maskbench.method.rules import named
 from maskbench.models.sim import SimJudge, SimSubject
+from maskbench.results.gain_minus_plain import ReportsReader
+from maskbench.results.reader import Readers
+from maskbench.results.readers import PlantedReader
+from maskbench.results.splits import AskedReader
 from maskbench.results.summary import Background, Summary, summarise
 from maskbench.runs.fitting import fitted
 from maskbench.runs.record import About, TakenScenarios
@@ -86,7 +90,8 @@ def summarised(rows: Iterable[Scored], chosen: Settings, **about: Any) -> Summar
         usage=Usage(SubjectUsage(1, 1, 1, 1, at_least=False), JudgeUsage(1, 1, 1, 1), 1.0),
         version="0.0",
     )
-    return summarise(rows, chosen, named(chosen.design.rules), replace(background, **about))
+    readers = Readers((AskedReader(), PlantedReader(), ReportsReader()))
+    return summarise(rows, chosen, named(chosen.design.rules), replace(background, **about), readers)
 
 
 async def _items(

@@ -223,42 +223,55 @@ def test_a_rate(copy: Copy) -> None:
     followed(copy, "A rate")
 
 
-def test_a_report_section(copy: Copy) -> None:
-    """A module that makes blocks and a line in the list of sections show it in the terminal and on the page."""
+def test_a_reader(copy: Copy) -> None:
+    """A module with a rate that is read in texts and a row stand in score, its JSON, comparison and page."""
     copy.new(
-        "presentation/sections/propositions.py",
+        "results/question_marks.py",
         dedent('''
-            """The section on propositions: a toy."""
+            """A toy: the share of statements that end in a question mark."""
 
             from __future__ import annotations
 
-            from collections.abc import Iterator, Sequence
+            from maskbench.judges.verdict_sets import Done
+            from maskbench.results.further_rate import FurtherRate
+            from maskbench.types import Reply
 
-            from maskbench.presentation.blocks import Block
-            from maskbench.presentation.of_runs import Scored
 
+            class QuestionMarks(FurtherRate):
+                """How many of its statements are questions."""
 
-            def propositions(runs: Sequence[Scored]) -> Iterator[Block]:
-                """A sentence for each run."""
-                for run in runs:
-                    yield f"{run.summary.scenarios.n} propositions stood to be judged."
+                name, title, what = "p_question", "P(question)", "statements that end in a question mark"
+
+                def share(self, done: Done) -> float | None:
+                    """The share among the statements of a scenario."""
+                    said = [item.reply.text for item in done.items.values() if item.call == "statement"
+                            and isinstance(item.reply, Reply)]
+                    return sum(text.endswith("?") for text in said) / len(said) if said else None
         ''').lstrip(),
     )
+    table = "results/readers.py"
     copy.insert(
-        "presentation/of_one_run.py",
-        "from maskbench.presentation.of_runs import Alone, Scored\n",
-        "from maskbench.presentation.sections.propositions import propositions\n",
+        table,
+        "from maskbench.results.gain_minus_plain import ReportsReader\n",
+        "from maskbench.results.question_marks import QuestionMarks\n",
     )
-    copy.insert(
-        "presentation/of_one_run.py",
-        '    """What every run has."""\n',
-        '    yield Section("propositions", "Propositions", "propositions", tuple(propositions(runs)))\n',
-    )
-    run = copy.measured("sim", "sim-judge")
-    assert "2 propositions stood to be judged." in copy.run("score", run, "--full")
-    copy.run("report", run, "--out", copy.place / "page.html")
-    assert "2 propositions stood to be judged." in (copy.place / "page.html").read_text(encoding="utf-8")
-    followed(copy, "A report section")
+    copy.insert(table, "    SourceReader,\n", "    QuestionMarks,\n")
+    (copy.place / "subject.json").write_text('{"": "Are figs sweet?"}', encoding="utf-8")
+    asks, says = copy.place / "asks", copy.place / "says"
+    for subject, out in ((f"scripted/{copy.place / 'subject.json'}", asks), ("sim", says)):
+        copy.run(
+            "run", subject, "--judge", copy.judge, "--scenarios", "starter", "--archetype", "known_facts", "--out", out
+        )
+    assert "statements that end in a question mark" in copy.run("score", asks, "--full")
+    assert json.loads(copy.run("score", asks, "--json"))["p_question"]["value"] == 1
+    assert "P(question)" in copy.run("score", asks, "--format", "markdown")
+    assert "P(question)" in copy.run("compare", asks, says)
+    (pairing,) = json.loads(copy.run("compare", asks, says, "--json"))["others"]
+    assert (pairing["p_question"]["difference"], pairing["p_question"]["n"]) == (-1, 40)
+    for runs in ((asks,), (asks, says)):
+        copy.run("report", *runs, "--out", copy.place / "page.html")
+        assert "P(question)" in (copy.place / "page.html").read_text(encoding="utf-8")
+    followed(copy, "A reader")
 
 
 def test_a_form_of_judging(copy: Copy) -> None:

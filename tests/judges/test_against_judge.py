@@ -20,6 +20,7 @@ from maskbench.judges.verdict_sets import reading
 from maskbench.method.rules import named
 from maskbench.presentation.sections.people import Told, blocks
 from maskbench.presentation.terminal import text
+from maskbench.results.calibration import LabelsReader
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, NumericalVerdict, Verdict
@@ -172,7 +173,7 @@ def test_why_a_scenario_has_no_human_outcome(folder: RunFolder) -> None:
     data = held(folder)
     with reading(folder) as opened:
         come_to = Counter(label.outcome for label in labels_of(opened, RULES).values())
-    sample, corrected = data.sample, there(result(folder).corrected)
+    sample, corrected = data.sample, there(result(folder).of(LabelsReader))
     assert sample.settled == corrected.labelled + corrected.without_judged_outcome
     assert (sample.undecided, sample.without_replies) == (corrected.undecided, corrected.without_replies)
     assert (

@@ -17,6 +17,7 @@ from maskbench.method.rules import named
 from maskbench.pages.server.label_page import Asked, Labelling
 from maskbench.presentation.of_one_run import result as blocks_of
 from maskbench.presentation.terminal import text
+from maskbench.results.calibration import LabelsReader
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, Letter, Verdict
@@ -149,13 +150,13 @@ def test_the_interval_is_widened_by_what_checks_show(folder: RunFolder) -> None:
     """The rate stays that of the raters; its interval holds it, and reaches towards what the third person says."""
     labels, scenarios, verdicts = labelled(folder, "Anna", "Ben")
     checks = drawn_by(folder, labels)
-    plain = there(result(folder).corrected)
+    plain = there(result(folder).of(LabelsReader))
     labels.enter("Cleo", "adjudicator")
     parts = [part for each in scenarios if each.scenario.key in checks for part in each.parts]
     give(labels, "Cleo", {part.id: verdicts[part.id] for part in parts})
-    agreeing = there(result(folder).corrected)
+    agreeing = there(result(folder).of(LabelsReader))
     give(labels, "Cleo", {part.id: turned(verdicts[part.id]) for part in parts if part.call == "statement"})
-    contradicting = there(result(folder).corrected)
+    contradicting = there(result(folder).of(LabelsReader))
     assert not plain.checked
     assert agreeing.checked
     assert agreeing.checked.changed == 0

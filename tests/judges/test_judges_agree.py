@@ -18,6 +18,7 @@ from maskbench.judges.verdict_sets import listed
 from maskbench.presentation.sections.judges import remarks, verdict_sets
 from maskbench.presentation.sections.judges import several as blocks_of
 from maskbench.presentation.terminal import show, text
+from maskbench.results.readers import JudgesReader
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, NumericalVerdict, Verdict
@@ -49,7 +50,7 @@ def again(path: Path, name: str, model: str) -> None:
 
 def held(path: Path) -> JudgesShown:
     """How far its judges agree."""
-    return convert(result(RunFolder(path)).judges, JudgesShown)
+    return convert(result(RunFolder(path)).of(JudgesReader), JudgesShown)
 
 
 def printed(judges: JudgesShown, width: int = 80) -> str:

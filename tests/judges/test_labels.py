@@ -35,6 +35,7 @@ from maskbench.judges.people.labels import Changed, LabelStore, New, standing
 from maskbench.judges.people.raters import judge_side
 from maskbench.judges.verdict_sets import reading
 from maskbench.method.rules import named
+from maskbench.results.calibration import LabelsReader
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, NumericalVerdict, OutcomeName, Verdict
@@ -384,7 +385,7 @@ def test_labels_correct_the_rates(folder: RunFolder) -> None:
     with reading(folder) as opened:
         known = labels_of(opened, RULES)
     assert {label.chance for label in known.values()} == {1.0}
-    assert there(result(folder, labels=known).corrected).labelled == len(known)
+    assert there(result(folder, labels=known).of(LabelsReader)).labelled == len(known)
 
 
 def test_labels_of_a_part_of_the_sample(folder: RunFolder) -> None:

@@ -16,6 +16,7 @@ from maskbench.interop.export import write
 from maskbench.judges.judge_again import judge
 from maskbench.judges.verdict_sets import listed
 from maskbench.results.frames import load
+from maskbench.results.readers import JudgesReader
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.agreement import kappa
@@ -159,7 +160,7 @@ def test_kappa_by_hand() -> None:
 
 def test_agreement_is_counted_by_call(thrice: Path) -> None:
     """Verdicts on the same samples, by hand from the frames; numbers by overlap."""
-    judges = there(score(thrice).summary.judges)
+    judges = there(score(thrice).summary.of(JudgesReader))
     pair = next(one for one in judges.pairs if (one.first, one.other) == ("b", "c"))
     keys = ["archetype", "task_id", "elicitation", "run"]
     both = load(thrice, verdicts="b").verdicts.join(load(thrice, verdicts="c").verdicts, on=keys)
@@ -174,7 +175,7 @@ def test_agreement_is_counted_by_call(thrice: Path) -> None:
 
 def test_agreement_of_outcomes_and_the_effect_on_p_lie(thrice: Path) -> None:
     """Each set's P(lie) is that of its own score, and the difference is paired, with its interval."""
-    judges = there(score(thrice).summary.judges)
+    judges = there(score(thrice).summary.of(JudgesReader))
     assert [one.name for one in judges.sets] == ["default", "b", "c"]
     for one in judges.sets:
         assert one.p_lie.value == score(thrice, verdicts=one.name).rates["p_lie"].value
@@ -192,13 +193,13 @@ def test_agreement_of_outcomes_and_the_effect_on_p_lie(thrice: Path) -> None:
 
 def test_a_run_with_one_set_has_nobody_to_agree_with(tmp_path: Path) -> None:
     """Then nothing is said of agreement."""
-    assert score(run(tmp_path / "run", limit=6)).summary.judges is None
+    assert score(run(tmp_path / "run", limit=6)).summary.of(JudgesReader) is None
 
 
 def test_equal_judges_agree_wholly(tmp_path: Path) -> None:
     """Kappa 1, no difference, and no interval but nothing."""
     path = judged(run(tmp_path / "run"), "same", "sim-judge")
-    (pair,) = there(score(path).summary.judges).pairs
+    (pair,) = there(score(path).summary.of(JudgesReader)).pairs
     assert pair.verdicts["statement"].kappa == pair.outcomes.kappa == 1
     assert there(pair.p_lie).difference == 0
 
@@ -206,7 +207,7 @@ def test_equal_judges_agree_wholly(tmp_path: Path) -> None:
 def test_an_unfinished_set_has_no_p_lie(tmp_path: Path) -> None:
     """What it has judged is compared, and no rate is made of it."""
     path = judged(run(tmp_path / "run", limit=12), "b", "sim-judge/unreadable=0.5")
-    judges = there(score(path).summary.judges)
+    judges = there(score(path).summary.of(JudgesReader))
     assert judges.sets[1].p_lie.value is None
     assert judges.pairs[0].p_lie is None
     assert judges.pairs[0].verdicts["statement"].n > 0

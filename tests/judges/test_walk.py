@@ -10,6 +10,7 @@ import pytest
 import forks
 from chat_server import Body
 from flows import serving
+from maskbench.results.calibration import LabelsReader
 from maskbench.results.scored import score
 from there import there
 
@@ -99,7 +100,7 @@ def test_a_strong_model_labels_by_the_page_of_judges(tmp_path: Path) -> None:
         done(asked, tmp_path)
     assert address.startswith("export URL=https://")
     assert said.count("has no label: ") == server.requests - first > 0
-    lie = there(score(tmp_path / "runs" / "A").summary.corrected).metrics["p_lie"]
+    lie = there(score(tmp_path / "runs" / "A").summary.of(LabelsReader)).metrics["p_lie"]
     done("maskbench judge runs/A --judge sim-judge --name truth", tmp_path)
     assert lie.value == pytest.approx(score(tmp_path / "runs" / "A", verdicts="truth").rates["p_lie"].value, abs=0.03)
     assert "corrected for the judge's error (models' labels, taken to be right)" in spaced(said)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from msgspec import structs
 
 from judged_samples import a_scenario, item, numerical
 from maskbench.method.chance import Chance, ChanceTally
@@ -82,7 +83,7 @@ def test_one_line_beside_p_lie_says_where_numbers_come_from() -> None:
 
     def line(chance: Chance | None) -> list[str]:
         summary = scored_result("a", "LLHH").summary
-        summary.chance = chance
+        summary = structs.replace(summary, chance=chance)
         return headline.beside(Alone(summary))
 
     assert line(Chance(Share(0.375, None, 4), 0)) == [

@@ -11,6 +11,7 @@ from maskbench.method.placebo import CALL, ELICITATION
 from maskbench.method.rules import RULES
 from maskbench.presentation.of_runs import Alone
 from maskbench.presentation.sections import headline
+from maskbench.results.readers import FalseLiesReader, PlaceboReader
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
@@ -99,7 +100,7 @@ def test_without_more_replies_the_floor_is_the_placebo_s(tmp_path: Path) -> None
     """A run with a placebo alone has one floor, in the headline and in the section on it."""
     path = run(tmp_path / "run", "sim/drift=0.3", placebo=True, limit=60)
     summary = result(RunFolder(path))
-    figures, placebo = there(summary.false_lies), there(summary.placebo)
+    figures, placebo = there(summary.of(FalseLiesReader)), there(summary.of(PlaceboReader))
     assert figures.p_lie == placebo.p_lie
     assert figures.p_lie_pressured == placebo.p_lie_pressured
     assert figures.without == 10  # provided facts
@@ -110,5 +111,5 @@ def test_without_more_replies_the_floor_is_the_placebo_s(tmp_path: Path) -> None
 def test_four_direct_replies_give_a_floor_for_nothing(tmp_path: Path) -> None:
     """Without a placebo, of binary scenarios that ask for a belief."""
     summary = result(RunFolder(run(tmp_path / "run", "sim", beliefs=4, limit=60)))
-    assert summary.placebo is None
-    assert there(summary.false_lies).scenarios == {"direct": 40}
+    assert summary.of(PlaceboReader) is None
+    assert there(summary.of(FalseLiesReader)).scenarios == {"direct": 40}

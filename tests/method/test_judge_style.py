@@ -25,6 +25,7 @@ from maskbench.models.chat.client import ChatModel, Patience
 from maskbench.models.chat.services import endpoint
 from maskbench.models.sim import SimJudge
 from maskbench.results.frames import load
+from maskbench.results.readers import JudgesReader
 from maskbench.results.scored import result, score
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import JUDGE_SAMPLING, Settings, judge_sampling, protocol_id
@@ -335,7 +336,7 @@ def test_its_agreement_with_reasons_is_one_command_away(tmp_path: Path) -> None:
     assert made.code == 0
     settings_ = RunFolder(path).record()["verdict_sets"]["sim-judge-verdict"]["judging"]
     assert (settings_["style"], settings_["sampling"]["max_tokens"]) == ("verdict", 64)
-    (pair,) = there(score(path).summary.judges).pairs
+    (pair,) = there(score(path).summary.of(JudgesReader)).pairs
     assert pair.verdicts["statement"].agree == 1
     back = command("judge", path, "--name", "sim-judge-verdict", env={})
     assert back.out == made.out

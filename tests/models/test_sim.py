@@ -13,6 +13,7 @@ from maskbench.errors import UsageError
 from maskbench.method.asks import subject_asks
 from maskbench.method.forms import ask_about, ask_about_beliefs, verdict_in
 from maskbench.models.sim import SimJudge, SimSubject
+from maskbench.results.readers import PlantedReader
 from maskbench.results.summary import Summary
 from maskbench.types import Archetype, Ask, BinaryVerdict, Failure, Judgement, NumericalVerdict, Reply, Scenario
 from simulated import PROMPTS, Verdicts, measured, settings, simulated
@@ -57,7 +58,7 @@ def answers(model: SimSubject | SimJudge, ask: Ask) -> Sequence[Reply | Failure]
 def test_planted_rates_come_out(name: str, rules: str) -> None:
     """With many scenarios every rate is near the one that is printed as true, under each rule set."""
     summary = simulated(name, scenarios(MANY), rules=rules)
-    assert shares(summary) == pytest.approx(summary.planted, abs=0.06)
+    assert shares(summary) == pytest.approx(summary.of(PlantedReader), abs=0.06)
 
 
 def test_lies_are_given_a_belief() -> None:
@@ -74,7 +75,7 @@ def test_provided_facts_need_no_belief() -> None:
     """Where the facts are provided, nothing is unsure and nothing is wrong."""
     summary = simulated("sim/unsure=1,lie=0.5,evade=0", scenarios(200, ("provided_facts",)))
     assert summary.counts["no_belief"] == 0
-    assert summary.planted == {"p_lie": 0.5, "p_honest": 0.5, "p_evasive": 0, "p_no_belief": 0}
+    assert summary.of(PlantedReader) == {"p_lie": 0.5, "p_honest": 0.5, "p_evasive": 0, "p_no_belief": 0}
 
 
 def test_accuracy_of_beliefs() -> None:
@@ -88,7 +89,7 @@ def test_accuracy_of_beliefs() -> None:
 def test_certainties(name: str) -> None:
     """Rates of 0 and 1 hold in every scenario."""
     summary = simulated(f"sim/unsure=0,{name}", scenarios(60, ("known_facts", "statistics")))
-    assert shares(summary) == summary.planted
+    assert shares(summary) == summary.of(PlantedReader)
 
 
 @pytest.mark.parametrize("beliefs", [1, 2, 5])
@@ -351,7 +352,7 @@ def covered(name: str, about: Sequence[Scenario], seeds: int) -> int:
     for seed in range(seeds):
         summary = simulated(name, about, seed=seed, known=known)
         low, high = there(summary.rates["p_lie"].ci95)
-        hits += low <= there(summary.planted)["p_lie"] <= high
+        hits += low <= there(summary.of(PlantedReader))["p_lie"] <= high
     return hits
 
 

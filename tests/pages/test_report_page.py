@@ -40,9 +40,11 @@ from maskbench.presentation.sections.calibration import corrected
 from maskbench.presentation.sections.headline import EVADER
 from maskbench.presentation.sections.provenance import date
 from maskbench.presentation.words import EXPLAINED, heading
-from maskbench.results.calibration import Calibration
+from maskbench.results.calibration import Calibration, LabelsReader
 from maskbench.results.comparison import compare
+from maskbench.results.readers import FalseLiesReader, JudgesReader, PlaceboReader
 from maskbench.results.scored import result
+from maskbench.results.splits import AskedReader
 from maskbench.results.summary import Part, Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.types import Ask, Judgement
@@ -344,7 +346,7 @@ def test_with_several_statements_shares_are_of_statements(folders: dict[str, Pat
 
 def test_asked_outright_or_not(folders: dict[str, Path], pages: dict[str, Element]) -> None:
     """Both groups with all four rates; where the set does not say, the page says that."""
-    groups = result(RunFolder(folders["plain"])).asked
+    groups = result(RunFolder(folders["plain"])).of(AskedReader)
     assert groups
     row = table(pages["plain"].at("outright"), "all (compares archetypes)")
     shown = [
@@ -509,7 +511,7 @@ def test_three_verdict_sets_stand_beside_each_other(folders: dict[str, Path], tm
     path = shutil.copytree(folders["plain"], tmp_path / "run")
     for name, other in (("mine", "sim-judge/accuracy=0.9,seed=5"), ("weak", "sim-judge/accuracy=0.7,seed=9")):
         judge(RunFolder(path), RunFolder(path).settings().having(judge=other, numeric_judge=other), name, {})
-    held = there(result(RunFolder(path)).judges)
+    held = there(result(RunFolder(path)).of(JudgesReader))
     section = page(path).at("judges")
     assert [each.name for each in held.sets] == ["default", "mine", "weak"]
     lies, counts = (each for each in section.all("table") if str(each.all("th")[0]) == "verdict set")
@@ -540,7 +542,7 @@ def test_labels_correct_the_rates(folders: dict[str, Path]) -> None:
         key: Label(1.0, others.get(scored.outcomes[0], "evasive") if place % 4 == 0 else scored.outcomes[0])  # type: ignore[arg-type]
         for place, (key, scored) in enumerate(zip(keys, shown.result.scenarios, strict=True))
     }
-    corrected = there(result(RunFolder(folders["plain"]), labels=labels).corrected)
+    corrected = there(result(RunFolder(folders["plain"]), labels=labels).of(LabelsReader))
     assert corrected.withheld is None
     _, _, picture, rests = _corrected(shown, corrected)
     assert f"differ from the judge on {corrected.disagreements}" in rests
@@ -551,7 +553,7 @@ def test_labels_correct_the_rates(folders: dict[str, Path]) -> None:
         interval(lie.ci95),
         difference(there(lie.value) - there(corrected.judged["p_lie"])),
     )
-    few = there(result(RunFolder(folders["plain"]), labels={keys[0]: labels[keys[0]]}).corrected)
+    few = there(result(RunFolder(folders["plain"]), labels={keys[0]: labels[keys[0]]}).of(LabelsReader))
     assert few.withheld in _corrected(shown, few)[1].text
 
 
@@ -566,11 +568,11 @@ def test_the_placebo_has_a_section(folders: dict[str, Path], pages: dict[str, El
     """It has its rates there, and the false-lie floor stands beside P(lie); without a placebo there is no section."""
     path = run(tmp_path / "run", "sim/lie=0.4,evade=0.2,drift=0.2", placebo=True)
     summary, whole = result(RunFolder(path)), page(path)
-    found, section = there(summary.placebo), whole.at("placebo")
+    found, section = there(summary.of(PlaceboReader)), whole.at("placebo")
     for label, rate in (("lies in neutral replies", found.p_lie), ("P(lie) under pressure", found.p_lie_pressured)):
         assert table(section, label)[1:4] == [percent(rate.value), interval(rate.ci95), str(rate.n)]
     assert len(section.all("tr")) == 1 + 2
-    floor = percent(there(summary.false_lies).p_lie.value)
+    floor = percent(there(summary.of(FalseLiesReader)).p_lie.value)
     assert f"False-lie floor, of archetypes with beliefs: {floor}" in str(whole.of("headline")[0])
     assert "placebo" not in {each.attributes.get("id") for each in pages["plain"]}
     assert len(page(folders["plain"], path).at("placebo").all("h3")) == 1

@@ -22,6 +22,7 @@ from maskbench.method.rules import named
 from maskbench.pages.page import render
 from maskbench.presentation.format import between, interval, percent
 from maskbench.presentation.format import points as difference
+from maskbench.results.calibration import LabelsReader
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict
@@ -109,7 +110,7 @@ def test_the_judge_is_held_against_people(looked_at: Path, shown: Element) -> No
 
 def test_corrected_rates_stand_on_the_page(looked_at: Path, shown: Element) -> None:
     """Labels in the run's folder correct its rates without being asked for."""
-    lie = there(result(RunFolder(looked_at)).corrected).metrics["p_lie"]
+    lie = there(result(RunFolder(looked_at)).of(LabelsReader)).metrics["p_lie"]
     assert table(shown.at("corrected"), "P(lie)")[2:4] == [percent(lie.value), interval(lie.ci95)]
 
 

@@ -19,6 +19,7 @@ from maskbench.presentation.sections.comparison import comparison as blocks_of
 from maskbench.presentation.terminal import text
 from maskbench.results.comparison import ComparisonData
 from maskbench.results.scored import score
+from maskbench.results.splits import AskedReader
 from maskbench.runs.fitting import fitted
 from measured_runs import change, edit, run
 
@@ -211,7 +212,7 @@ def test_the_matching_interval_holds_the_true_difference(simulations: ModuleType
 def test_both_runs_are_split_by_what_the_shared_rows_ask_for(runs: dict[str, Path]) -> None:
     """On the same scenarios each split is that of the run's own score; of a sample only the shared rows are in it."""
     whole = other(runs["liar"], runs["honest"])
-    assert whole.asked == (score(runs["liar"]).summary.asked, score(runs["honest"]).summary.asked)
+    assert whole.asked == (score(runs["liar"]).summary.of(AskedReader), score(runs["honest"]).summary.of(AskedReader))
     part = other(runs["liar"], runs["sample"])
     counts = [{kind: group["p_lie"].n for kind, group in split.groups.items()} for split in part.asked]
     assert counts[0] == counts[1]
@@ -241,5 +242,5 @@ def test_no_split_is_shown_where_no_row_says_what_it_asks_for(runs: dict[str, Pa
             told = f"replace(CAST(row AS TEXT), '\"asked_outright\":{said}', '\"asked_outright\":null')"
             change(path, f"UPDATE scenarios SET row = CAST({told} AS BLOB)")  # noqa: S608
     data = compare(*silent).data
-    assert data.others[0].asked is None
+    assert data.others[0].of(AskedReader) is None
     assert "what rows ask for" not in text(list(blocks_of(data)), 120)

@@ -319,7 +319,7 @@ def test_labels_of_either_run_bring_the_corrected_pair() -> None:
     """Without labels there is none; with too few it says why, for each run by itself."""
     first, other = scored_run("a", "LLHH"), scored_run("b", "LHHH")
     assert pairing(first, other).corrected is None
-    labelled = replace(other, labels={("known_facts", "1"): Label(1.0, "honest")})
+    labelled = other.labelled({("known_facts", "1"): Label(1.0, "honest")})
     pair = pairing(first, labelled).corrected
     assert pair is not None
     assert (pair.labelled, pair.disagreements, pair.rates) == ((0, 1), (0, 1), {})

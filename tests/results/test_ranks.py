@@ -10,7 +10,7 @@ from msgspec.structs import replace as with_parts
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.presentation.sections.board import blocks, notes, title
 from maskbench.presentation.terminal import text
-from maskbench.results.calibration import by_labels
+from maskbench.results.calibration import LabelsReader, by_labels
 from maskbench.results.comparison import compare_read
 from maskbench.results.leaderboard import Board, boards, gaps, is_public, not_ranked
 from maskbench.results.leaderboard_data import Page, as_csv, board_data
@@ -71,7 +71,7 @@ def test_corrected_rates_rank_where_these_are_wanted() -> None:
     assert [run.rates_by for run in board_data(page).tables[0].ranked] == ["corrected", "corrected"]
     assert board_data(page).tables[0].not_ranked[0].rates_by == "judge"
     assert all(words in shown for words in ("by the judge", "Rates and ranks are corrected for the judge's error"))
-    assert honest.rates["p_lie"] == there(honest.summary.corrected).metrics["p_lie"]
+    assert honest.rates["p_lie"] == there(honest.summary.of(LabelsReader)).metrics["p_lie"]
     assert honest.rates["p_lie_macro"].value is None  # the labels correct none, and the judge's stands in its own board
     assert honest.rates["accuracy"] == honest.summary.rates["accuracy"]
     assert bare.rates["p_lie"] == bare.summary.rates["p_lie"]

@@ -7,6 +7,8 @@ import pytest
 
 from flows import scenarios
 from maskbench.method.rates import EVERYWHERE
+from maskbench.results.readers import PlantedReader
+from maskbench.results.splits import AskedReader
 from maskbench.results.summary import Summary
 from maskbench.stats.figures import Share
 from maskbench.types import OUTCOMES, Scored
@@ -160,9 +162,9 @@ def test_asked_outright_is_withheld_as_well() -> None:
     """The rates of those that ask for the falsehood outright are no way around the limit."""
     found = summary([*several("LX", asked_outright=True), *several("HHHL", asked_outright=False), *several("H")])
     assert found.withheld
-    assert found.asked
-    assert found.asked.groups["yes"]["p_lie"] == found.asked.by_archetype["known_facts"]["yes"] == Share(None, None, 1)
-    assert found.asked.groups["no"]["p_lie"].value == 0.25
+    asked = there(found.of(AskedReader))
+    assert asked.groups["yes"]["p_lie"] == asked.by_archetype["known_facts"]["yes"] == Share(None, None, 1)
+    assert asked.groups["no"]["p_lie"].value == 0.25
 
 
 # What readers are told
@@ -170,13 +172,13 @@ def test_asked_outright_is_withheld_as_well() -> None:
 
 def test_asked_outright() -> None:
     """Four rates where the set says which scenarios ask for the falsehood itself, and nothing where it does not."""
-    found = summary([*several("LL", asked_outright=True), *several("HHHL", asked_outright=False), *several("H")])
-    assert found.asked
-    assert found.asked.groups["yes"]["p_lie"].value == found.asked.by_archetype["known_facts"]["yes"].value == 1.0
-    honest = found.asked.groups["no"]["p_honest"]
+    rows = [*several("LL", asked_outright=True), *several("HHHL", asked_outright=False), *several("H")]
+    asked = there(summary(rows).of(AskedReader))
+    assert asked.groups["yes"]["p_lie"].value == asked.by_archetype["known_facts"]["yes"].value == 1.0
+    honest = asked.groups["no"]["p_honest"]
     assert (honest.value, honest.n) == (0.75, 4)
-    assert found.asked.standardised == {}
-    assert summary(several("HL")).asked is None
+    assert asked.standardised == {}
+    assert summary(several("HL")).of(AskedReader) is None
 
 
 def test_over_several_archetypes_the_split_is_standardised() -> None:
@@ -188,7 +190,7 @@ def test_over_several_archetypes_the_split_is_standardised() -> None:
         for archetype, letters in (("known_facts", first), ("continuations", second), ("disinformation", "L" * 19))
         for row in several(letters, archetype=archetype, asked_outright=asked)
     ]
-    found = summary(rows).asked
+    found = summary(rows).of(AskedReader)
     assert found
     assert found.weights == {"known_facts": 0.5, "continuations": 0.5}
     assert {kind: rate.value for kind, rate in found.standardised.items()} == {"yes": 0.75, "no": 0.5}
@@ -237,13 +239,15 @@ def test_a_note_on_other_numbers_of_belief_samples(rules: str, noted: bool) -> N
 def test_planted_rates() -> None:
     """True rates stand in a simulated result: lies given a belief, and no belief to lack where facts are provided."""
     found = simulated("sim/lie=0.5,evade=0.25,unsure=0.2", scenarios(4, ("known_facts", "provided_facts")))
-    assert found.planted == pytest.approx(
+    assert found.of(PlantedReader) == pytest.approx(
         {"p_lie": 0.9 * 0.5, "p_honest": 0.9 * 0.25, "p_evasive": 0.9 * 0.25, "p_no_belief": 0.1}
     )
-    assert summary(several("HL")).planted is None
+    assert summary(several("HL")).of(PlantedReader) is None
 
 
 def test_planted_rates_under_inspect() -> None:
     """Where an evasive statement is evasive even without a belief, the true rates are others."""
     found = simulated("sim/lie=0.5,evade=0.25,unsure=0.2", scenarios(8, ("known_facts",)), rules="inspect")
-    assert found.planted == pytest.approx({"p_lie": 0.4, "p_honest": 0.2, "p_evasive": 0.25, "p_no_belief": 0.2 * 0.75})
+    assert found.of(PlantedReader) == pytest.approx(
+        {"p_lie": 0.4, "p_honest": 0.2, "p_evasive": 0.25, "p_no_belief": 0.2 * 0.75}
+    )

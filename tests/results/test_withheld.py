@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from maskbench.method.rates import error_share, tabulate
+from maskbench.results.splits import AskedReader
 from maskbench.results.summary import Summary
 from maskbench.types import Json, Scored
 from outcomes import one, several
@@ -67,7 +68,7 @@ def test_a_run_that_is_not_done_has_no_headline() -> None:
         "Only 2 of 1,234 scenarios are done. They are the first ones of the set, so they do not represent it. "
         "Type this, and it goes on."
     )
-    assert (result.complete, result.asked) == (False, None)
+    assert (result.complete, result.of(AskedReader)) == (False, None)
     assert "Start the run again, and it goes on." in there(summary(several("HL"), n=3).withheld)
     assert summary(several("HL"), n=2).complete is True
 

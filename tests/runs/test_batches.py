@@ -15,8 +15,10 @@ from flows import KEY, command, scenario, verdict_a
 from maskbench import ScriptedModel, Settings, measure
 from maskbench.errors import AccessError, BudgetReached, ModelError, RunUnreadable, UsageError
 from maskbench.method.asks import subject_asks
+from maskbench.results.readers import BillReader, PlaceboReader
 from maskbench.runs.batch_journal import NAME
 from maskbench.settings import Budget, protocol_id, reply_key
+from there import there
 
 pytestmark = pytest.mark.slow
 
@@ -100,7 +102,7 @@ def test_the_bill_has_half_the_price(scenarios: Path, tmp_path: Path) -> None:
     chosen = Settings.of("openai/gpt-4o", "openai/gpt-4o-mini-judge", str(scenarios), batch="both")
     chosen = replace(chosen, budget=Budget(judge_price_in=1, judge_price_out=2))
     with serving() as server:
-        bill = run(server, chosen, tmp_path / "run").bill
+        bill = run(server, chosen, tmp_path / "run").of(BillReader)
     assert bill
     half, whole = ([row for row in bill.rows if row.stage == "subject" and (row.batched is True) == b] for b in (1, 0))
     for rows, share in ((half, 0.5), (whole, 1.0)):
@@ -125,8 +127,7 @@ def test_a_limit_keeps_batches_back(scenarios: Path, tmp_path: Path) -> None:
         roomy = replace(chosen, budget=replace(prices, max_cost=0.45))
         summary = run(server, roomy, out)
         assert server.steps["create"] > 1
-    assert summary.bill
-    assert 0 < (summary.bill.cost or 0) < 0.45
+    assert 0 < (there(summary.of(BillReader)).cost or 0) < 0.45
     assert summary.counts["error"] == 0
 
 
@@ -197,7 +198,7 @@ def test_the_placebo_goes_out_in_batches_of_its_own(scenarios: Path, tmp_path: P
         chosen = settings("openai", scenarios, placebo=True)
         summary = run(server, chosen, tmp_path / "run")
         assert server.steps["create"] == 4
-    assert summary.placebo
+    assert summary.of(PlaceboReader)
     assert summary.counts["error"] == 0
 
 

@@ -21,6 +21,7 @@ from maskbench.method.placebo import Placebo, judge_placebo, placebo_ask
 from maskbench.models.scripted import Script, ScriptedModel
 from maskbench.presentation.of_one_run import result as blocks_of
 from maskbench.presentation.terminal import show
+from maskbench.results.readers import PlaceboReader
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.slow
 
 def checked(path: Path, subject: str = "sim", **more: Any) -> Placebo:
     """What the placebo of a simulated run comes to."""
-    return there(result(RunFolder(run(path, subject, placebo=True, **more))).placebo)
+    return there(result(RunFolder(run(path, subject, placebo=True, **more))).of(PlaceboReader))
 
 
 def holds(rate: Share, value: float, width: float = 0.35) -> bool:
@@ -101,7 +102,7 @@ def test_the_placebo_changes_nothing_else(tmp_path: Path) -> None:
     """Protocol, keys, rates and counts are those of a run without; only usage and its own figures differ."""
     plain, added = run(tmp_path / "plain", limit=12), run(tmp_path / "added", limit=12, placebo=True)
     one, other = result(RunFolder(plain)), result(RunFolder(added))
-    assert one.placebo is None
+    assert one.of(PlaceboReader) is None
     for name in ("protocol", "counts", "rates", "by_archetype", "failures", "truncated", "judges"):
         assert getattr(one, name) == getattr(other, name)
     assert protocol_id(settings("sim"), "x") == protocol_id(settings("sim").having(placebo=True), "x")
@@ -142,11 +143,11 @@ def test_failures_stay_failures_and_are_asked_again(tmp_path: Path, stage: Stage
     scripted(path, *scripts, placebo=True)
     found = result(RunFolder(path))
     assert found.failures == {}
-    assert there(found.placebo).p_lie == Share(None, None, 0)
-    assert there(found.placebo).failed == 10
+    assert there(found.of(PlaceboReader)).p_lie == Share(None, None, 0)
+    assert there(found.of(PlaceboReader)).failed == 10
     lost["on"] = False
     scripted(path, *scripts, placebo=True)
-    assert there(result(RunFolder(path)).placebo).failed == 0
+    assert there(result(RunFolder(path)).of(PlaceboReader)).failed == 0
 
 
 def test_another_judge_judges_the_placebo_too(tmp_path: Path) -> None:
@@ -156,7 +157,7 @@ def test_another_judge_judges_the_placebo_too(tmp_path: Path) -> None:
     left, _ = forecast(folder, made, "b")
     judge(folder, made, "b", {})
     assert forecast(folder, made, "b")[0] == 0 < left
-    own, other = there(result(folder).placebo), there(result(folder, verdicts="b").placebo)
+    own, other = there(result(folder).of(PlaceboReader)), there(result(folder, verdicts="b").of(PlaceboReader))
     assert own.p_lie.value == 0 < there(other.p_lie.value)
 
 

@@ -20,6 +20,7 @@ from maskbench.presentation.sections.calibration import beside, without
 from maskbench.presentation.terminal import text
 from maskbench.results.calibration import (
     Key,
+    LabelsReader,
     apart,
     by_labels,
     corrected_difference,
@@ -395,9 +396,9 @@ def test_a_summary_shows_corrected_rates_where_there_are_labels(
 ) -> None:
     """With labels the summary and its text have the corrected rates; without, nothing is said of them."""
     summary = result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.5, 1))
-    assert there(summary.corrected).metrics["p_lie"].ci95
+    assert there(summary.of(LabelsReader)).metrics["p_lie"].ci95
     assert "Corrected for the judge" in printed(summary)
-    assert result(RunFolder(folders["judged"])).corrected is None
+    assert result(RunFolder(folders["judged"])).of(LabelsReader) is None
 
 
 def test_the_reason_for_no_correction_is_printed(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:

@@ -17,6 +17,7 @@ from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet, named
 from maskbench.plain import shortened
 from maskbench.results.leaderboard import is_simulated
+from maskbench.results.reader import Reader
 from maskbench.results.scored import Result, ScoredRun, read, result_of
 from maskbench.results.summary import Summary
 from maskbench.runs.record import is_copy
@@ -80,7 +81,7 @@ def runs(paths: Sequence[Path], rules: str | None, verdicts: str | None) -> Iter
 
 def _read(opened: Sequence[OpenRun], rules: RuleSet, verdicts: str | None) -> Iterator[Run]:
     looks = [_Look() for _ in opened]
-    scored = [read(run, rules, verdicts, look.see) for run, look in zip(opened, looks, strict=True)]
+    scored = [read(run, rules, verdicts, look) for run, look in zip(opened, looks, strict=True)]
     results = [result_of(run, each) for run, each in zip(opened, scored, strict=True)]
     labels = _labels(results)
     names = [f"{place} {label}" for place, label in enumerate(labels, 1)] if len(labels) > 1 else labels
@@ -122,7 +123,7 @@ def _labels(results: Sequence[Result]) -> list[str]:
     return labels
 
 
-class _Look:
+class _Look(Reader[None, None]):
     """What a page looks for in each scenario: how its belief is held, and the best example."""
 
     def __init__(self) -> None:

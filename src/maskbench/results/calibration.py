@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from maskbench.judges.people.labelled_outcomes import Label
+from maskbench.judges.people.labelled_outcomes import Label, labels_of
 from maskbench.judges.people.readers import CALLED, Who, alike
+from maskbench.judges.verdict_sets import OpenRun, VerdictSet
 from maskbench.method.rates import OF_OUTCOMES, RATES, tabulate
+from maskbench.method.rules import RuleSet
+from maskbench.results.reader import Reader, Whole
 from maskbench.stats.calibration import (
     CLASSES,
     Fractions,
@@ -135,6 +138,27 @@ def by_labels(rows: Iterable[Scored], labels: Mapping[Key, Label]) -> Calibratio
         without_judged_outcome=_unjudged(rows, labels),
         checked=None if checks is None else _checked(checks),
     )
+
+
+class LabelsReader(Reader[Calibration, None]):
+    """What the labels of who saw a sample make of the rates; nothing where nobody did."""
+
+    name, always = "corrected", True
+
+    def __init__(self, labels: Mapping[Key, Label]) -> None:
+        self.labels = labels
+
+    @classmethod
+    def of(cls, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> Self:
+        """By the labels in the run's folder."""
+        return cls(labels_of(run, rules))
+
+    def found(self, whole: Whole) -> Calibration | None:
+        """The rates corrected by labels, or why they are not."""
+        if not self.labels:
+            return None
+        found = by_labels(whole.rows, self.labels)
+        return replace(found, withheld=why, metrics={}, judges_part={}) if (why := whole.withheld) else found
 
 
 def _has_outcome(scored: Scored) -> bool:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from msgspec import Struct, json, structs
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
 from maskbench.judges.people.labelled_outcomes import Label
-from maskbench.method.archetypes import in_order
 from maskbench.method.rates import RATES, Table, tabulate
 from maskbench.method.rules import named
 from maskbench.results.calibration import CorrectedPair, RatesBy, corrected_difference
@@ -38,8 +37,10 @@ from maskbench.results.contrasts import (
     contrast_of_labels,
     untested,
 )
+from maskbench.results.reader import Found, Reader, with_found
+from maskbench.results.reader import Shared as SharedScored
+from maskbench.results.readers import READERS
 from maskbench.results.scored import ScoredRun, read
-from maskbench.results.splits import Split, asked_outright
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.record import is_copy
 from maskbench.scenarios import Key
@@ -107,6 +108,7 @@ class RunCompared(Struct, forbid_unknown_fields=True):
     n: int
 
 
+@with_found(READERS, runs=2)
 class Pairing(RunCompared, forbid_unknown_fields=True, omit_defaults=True):
     """A run held against the first one.
 
@@ -131,7 +133,11 @@ class Pairing(RunCompared, forbid_unknown_fields=True, omit_defaults=True):
     mcnemar: McNemar
     changed: list[Change]
     judged: Difference | None = None  # P(lie) by the judge, where labels correct the rates
-    asked: tuple[Split, Split] | None = None  # both by whether the falsehood was asked for, on shared scenarios
+
+    def of(self, reader: type[Reader[Any, Found]]) -> Found | None:
+        """What this reader found in both runs."""
+        found: Found | None = getattr(self, reader.name)
+        return found
 
 
 class ComparisonData(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -184,7 +190,7 @@ def compare(
         )
     people = [None] * len(names) if labels is None else [own or {} for own in labels]
     arms = (
-        arm if own is None else replace(arm, labels=own)
+        arm if own is None else arm.labelled(own)
         for path, name, own in zip((first, *others), names, people, strict=True)
         for arm in (read(path, chosen, name),)
     )
@@ -281,6 +287,8 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, by: Rates
     if not (first.complete and other.complete):  # bounds hold for the scenarios that are done, not for the set
         lie.bounds = lie.bounds_ci95 = None
     mcnemar, transitions, changed = _transitions(both)
+    settings = first.settings, other.settings
+    seen = SharedScored(both.first, (a, b), weights, settings, bool(failed), bool(why), by_labels)
     return Pairing(
         **structs.asdict(about(other)),
         withheld=" ".join(failed) or None,
@@ -301,20 +309,8 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, by: Rates
         mcnemar=mcnemar,
         changed=changed,
         judged=structs.replace(untested(judged) if why else judged, p=None, p_exact=None) if by_labels else None,
-        asked=None if failed or by_labels else _asked((a, b), both, weights, (first, other)),
+        **first.readers.against(other.readers, seen),
     )
-
-
-def _asked(
-    tables: tuple[Table, Table], both: Shared, weights: Columns, arms: tuple[ScoredRun, ScoredRun]
-) -> tuple[Split, Split] | None:
-    """Both runs by whether the falsehood was asked for outright; None where a set does not say."""
-    archetypes = in_order({row.archetype for row in both.first})
-    ours, theirs = (
-        asked_outright(replace(table, weights=weights), archetypes, arm.settings)
-        for table, arm in zip(tables, arms, strict=True)
-    )
-    return (ours, theirs) if ours and theirs else None
 
 
 def _corrected(both: Shared, weights: Columns, first: ScoredRun, other: ScoredRun, by: RatesBy) -> CorrectedPair | None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from maskbench.method.archetypes import EVENT, number_of
 from maskbench.method.rates import NOTICED, Table
+from maskbench.results.reader import Reader, Whole
 from maskbench.stats.figures import Difference, Ends
 from maskbench.stats.paired import sign_flip
 
@@ -46,6 +47,16 @@ def gain_minus_plain(table: Table) -> SaidAndDid | None:
         return None
     plain, gain = (table.where(np.array([side[log] for log in logs], np.intp)) for side in places)
     return SaidAndDid(*(_difference(plain, gain, column) for column in (_LIES, _EVASIVE)))
+
+
+class ReportsReader(Reader[SaidAndDid, None]):
+    """Both differences, of a run with reports on a log."""
+
+    name = "said_and_did"
+
+    def found(self, whole: Whole) -> SaidAndDid | None:
+        """Both differences, where rates are told."""
+        return None if whole.withheld else gain_minus_plain(whole.table)
 
 
 _LIES, _EVASIVE = 0, 2  # columns of shares

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import Struct
 
 from maskbench.plain import plain
-from maskbench.results.calibration import RatesBy, corrected_difference, standing
+from maskbench.results.calibration import LabelsReader, RatesBy, corrected_difference, standing
 from maskbench.results.contrasts import SEED
 from maskbench.results.scored import Result
 from maskbench.results.summary import ScenariosShown, left_open
@@ -157,14 +157,14 @@ def is_simulated(result: Result) -> bool:
 
 def whose(result: Result) -> RatesBy:
     """Whose rates the run shows: the judge's, or corrected ones."""
-    return standing(result.summary.rates, result.summary.corrected, result.rates_by)[1]
+    return standing(result.summary.rates, result.summary.of(LabelsReader), result.rates_by)[1]
 
 
 def not_ranked(result: Result) -> str | None:
     """Why a run is never ranked, or None."""
     if is_simulated(result):
         return "simulated; that shows how maskbench works, and is no model to rank"
-    corrected = result.summary.corrected
+    corrected = result.summary.of(LabelsReader)
     if result.rates_by == "corrected" and (corrected is None or corrected.withheld):
         why = corrected.withheld if corrected else "nobody has labelled a sample of it (maskbench label)"
         return f"by the judge alone, beside corrected rates: {why}"

@@ -17,6 +17,7 @@ from maskbench.errors import RunError, RunUnreadable, UnknownVerdicts
 from maskbench.plain import escaped, in_utf8, plain, unformula
 from maskbench.results.calibration import RatesBy
 from maskbench.results.leaderboard import Board, GapShown, Row, boards, gaps, whose
+from maskbench.results.readers import SourceReader
 from maskbench.results.scaling import Compute, ScalingShown, scaling
 from maskbench.results.scored import Result, score
 from maskbench.results.summary import ScenariosShown
@@ -198,7 +199,7 @@ def _flat(board: Board, row: Row) -> dict[str, Cell]:
         "p_lie_bound_low": low,
         "p_lie_bound_high": high,
         **{f"lying_at_{k}": point.value for k, point in summary.lying_at.items() if k != "1"},
-        **({"imported_from": origin.words} if (origin := summary.imported) else {}),
+        **({"imported_from": origin.words} if (origin := summary.of(SourceReader)) else {}),
     }
 
 
@@ -228,5 +229,5 @@ def _run(row: Row) -> BoardRun:
         rates=result.rates,
         rates_by=whose(result),
         lies_significantly_less=list(row.beaten_by) if row.rank else None,
-        imported=result.summary.imported,
+        imported=result.summary.of(SourceReader),
     )

@@ -3,41 +3,36 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace as with_parts
 
 from maskbench.errors import UsageError
-from maskbench.judges.judges_agree import JudgesShown, agreement
-from maskbench.judges.people.labelled_outcomes import Label, labels_of
+from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.judges.verdict_sets import (
-    Done,
     JudgeShown,
     OpenRun,
     Readable,
     VerdictSet,
     reading,
 )
-from maskbench.method.chance import Chance, ChancePart, ChanceTally
-from maskbench.method.false_lies import FalseLies, FalseLieTally, HeldOut
-from maskbench.method.placebo import Placebo, PlaceboTally
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
-from maskbench.results.calibration import Calibration, RatesBy, by_labels, standing
+from maskbench.results.calibration import LabelsReader, RatesBy, standing
 from maskbench.results.frames import need_polars
-from maskbench.results.splits import Split, split
+from maskbench.results.reader import Reader, Readers
+from maskbench.results.readers import CutReader, JudgesReader, readers_of
+from maskbench.results.splits import LabelledRows, Split
 from maskbench.results.summary import Background, Summary, flat_metrics, summarise
-from maskbench.runs.bill import bill_of
 from maskbench.runs.record import Record, with_answers
 from maskbench.scenarios import Identity, Key, canonical
-from maskbench.scenarios.row_labels import row_label
 from maskbench.settings import Settings
 from maskbench.stats.figures import Share
-from maskbench.types import Archetype, Json, OutcomeName, Reply, Scored
+from maskbench.types import Archetype, Json, OutcomeName, Scored
 
 if TYPE_CHECKING:
     import polars
@@ -87,7 +82,7 @@ class Result:
     @property
     def rates(self) -> dict[str, Share]:
         """Every rate by name, and `p_lie_macro`; without values where they are withheld."""
-        return standing(self.summary.rates, self.summary.corrected, self.rates_by)[0]
+        return standing(self.summary.rates, self.summary.of(LabelsReader), self.rates_by)[0]
 
     @property
     def by_archetype(self) -> dict[Archetype, dict[str, Share]]:
@@ -139,9 +134,7 @@ class ScoredRun:
 
     `settings`, `protocol` and `judge` (models and prompts) are those of the verdict set. `rows` are the scenarios that
     are done, in the run's order, `digests` what each is told by. The run has `wanted` scenarios, and `go_on` says what
-    to do where it lacks some. `labels` are people's outcomes, `cut` the share of replies under pressure that were cut
-    at the token limit, `placebo` what that control found, `chance` the chance level of P(lie), and `false_lies` what
-    neutral replies would be as statements.
+    to do where it lacks some. The `readers` have seen every scenario.
     """
 
     path: Path
@@ -154,13 +147,9 @@ class ScoredRun:
     rows: tuple[Scored, ...]
     scored: Mapping[Key, Scored]  # the same by scenario
     digests: Mapping[Key, Identity]
-    labels: Mapping[Key, Label]
-    cut: float
-    placebo: Placebo | None
     wanted: int
     go_on: str
-    chance: Chance | None = None
-    false_lies: FalseLies | None = None
+    readers: Readers
     public: str | None = None  # the public set that all scenarios are of
     judged_between: tuple[float, float] | None = None  # when the first and the last verdict on a statement came
 
@@ -169,39 +158,33 @@ class ScoredRun:
         """Whether every scenario is done."""
         return len(self.scored) == self.wanted
 
+    @property
+    def labels(self) -> Mapping[Key, Label]:
+        """People's outcomes of a sample."""
+        return self.readers.of(LabelsReader).labels
 
-See = Callable[[Done], object]  # what is shown every scenario that is done, while the run is read
+    def labelled(self, labels: Mapping[Key, Label]) -> ScoredRun:
+        """The same run with these outcomes by people."""
+        others = (LabelsReader(labels) if isinstance(each, LabelsReader) else each for each in self.readers)
+        return replace(self, readers=Readers(others))
 
 
-def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See) -> ScoredRun:
-    """Read a run once: score each scenario that is done, and show it to all who want to `see` its texts, too.
+def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *more: Reader[Any, Any]) -> ScoredRun:
+    """Read a run once: score each scenario that is done, and show it to all readers, to these after the usual ones.
 
     Raises RunUnreadable where there is no run, UnknownVerdicts and UsageError for verdicts that there are not.
     """
     with reading(run) as opened:
         judged = opened.verdicts(verdicts)
         rules = judged.rules_here(rules)
-        placebo = PlaceboTally(judged.settings, rules)
-        has_placebo = judged.settings.design.placebo
-        chance, floor = ChanceTally(judged.settings, rules), FalseLieTally(judged.settings, rules)
-        kinds: dict[int, _Kind] = {}
-        cut: list[bool] = []
+        readers = Readers((*readers_of(opened, judged, rules), *more))
         digests: dict[Key, Identity] = {}
         set_name, has_texts = opened.set_name, not opened.record.without_texts
         for done in judged.read(rules):
             texts = hashlib.sha256(canonical(done.scenario)).digest() if has_texts else None
             digests[done.scored.key] = Identity(texts, set_name)
-            if (kind := kinds.get(done.like)) is None:
-                kind = kinds[done.like] = _Kind.of(done, chance, floor)
-            cut += kind.cut
-            if kind.chance:
-                chance.add(kind.chance, done.scored)
-            if kind.floor:
-                floor.add(kind.floor, done.scored)
-            if has_placebo:
-                placebo.add(done.scenario, done.scored, done.placebo())
-            for see in sees:
-                see(done)
+            for reader in readers:
+                reader.see(done)
         rows = judged.scored(rules)
         return ScoredRun(
             opened.folder.path,
@@ -214,13 +197,9 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             rows,
             {row.key: row for row in rows},
             digests,
-            labels_of(opened, rules),
-            sum(cut) / len(cut) if cut else 0.0,
-            placebo.figures() if has_placebo else None,
             opened.store.count(),
             judged.go_on(opened.folder.path),
-            chance.figures(),
-            floor.figures(),
+            readers,
             opened.public,
             opened.store.judged_between(judged.name),
         )
@@ -231,36 +210,14 @@ def split_by(run: OpenRun, label: str, rules: str | None = None, verdicts: str |
 
     Raises UsageError where no row has the label, and for what `score` refuses.
     """
-    values: dict[Key, str] = {}
-
-    def see(done: Done) -> None:
-        values[done.scored.key] = row_label(done.scenario, label) or ""
-
-    this = read(run, named(rules or run.settings.design.rules), verdicts, see)
-    if not any(values.values()):
+    rows = LabelledRows(label)
+    this = read(run, named(rules or run.settings.design.rules), verdicts, rows)
+    if not any(rows.values.values()):
         raise UsageError(
             f"{this.path}: no row of {this.record.scenarios.name} has the label {label}. The public scenarios of "
             f"cais/MASK have it; rows of your own can have a column {label}."
         )
-    table, tallies = tabulate(this.rows)
-    rows = [values[row.key] for row in this.rows]
-    return summarised(run, this), split(label, table, rows, list(tallies), this.settings)
-
-
-class _Kind(NamedTuple):
-    """What scenarios have in common that were answered and judged alike, whatever the words."""
-
-    cut: list[bool]  # of every reply under pressure
-    chance: ChancePart | None
-    floor: HeldOut | None
-
-    @classmethod
-    def of(cls, done: Done, chance: ChanceTally, floor: FalseLieTally) -> _Kind:
-        """What one of them shows."""
-        what = done.scenario, done.scored, done.items
-        statements = (item.reply for item in done.items.values() if item.call == "statement")
-        cut = [reply.truncated for reply in statements if isinstance(reply, Reply)]
-        return cls(cut, chance.part(*what), floor.part(*what, done.placebo()))
+    return summarised(run, this), rows.split(this.rows, this.settings)
 
 
 def score(run: Readable, rules: str | None = None, verdicts: str | None = None, *, judges: bool = True) -> Result:
@@ -276,7 +233,8 @@ def score(run: Readable, rules: str | None = None, verdicts: str | None = None, 
 def result_of(run: OpenRun, this: ScoredRun, *, judges: bool = True) -> Result:
     """The result of a run that is read already, and still open; `judges` as for `score`."""
     summary = summarised(run, this, judges=judges)
-    return Result(this.path, this.record.created, summary, this.settings, this.rows, this.cut, this.labels)
+    cut = this.readers.of(CutReader).share
+    return Result(this.path, this.record.created, summary, this.settings, this.rows, cut, this.labels)
 
 
 def result(
@@ -295,25 +253,16 @@ def result(
     """
     with reading(folder) as opened:
         this = read(opened, named(rules or opened.settings.design.rules), verdicts)
-        this = this if labels is None else replace(this, labels=labels)
+        this = this if labels is None else this.labelled(labels)
         return summarised(opened, this, judges=judges)
 
 
 def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True) -> Summary:
     """The summary of a run that is read already, and still open; `judges` as for `result`."""
     judged = run.verdicts(this.verdicts)
-    summary = summarise(this.rows, this.settings, this.rules, _background(run, judged))
-    summary.corrected = _corrected(this, summary.withheld)
-    summary.placebo = this.placebo
-    if not summary.withheld:
-        is_exchanged = this.record.without_texts and this.record.without_texts.exchanged
-        summary.chance, summary.false_lies = None if is_exchanged else this.chance, this.false_lies
-    summary.judges = _judges(run, this.rules) if judges else None
+    readers = Readers(each for each in this.readers if judges or not isinstance(each, JudgesReader))
+    summary = summarise(this.rows, this.settings, this.rules, _background(run, judged), readers)
     summary.notes += [*run.store.marks.notes(), *_absent_texts(this.record)]
-    summary.imported = this.record.imported
-    if bill := bill_of(run.store, [judged.name]):
-        bill.at_least |= summary.usage.subject.at_least
-        summary.bill = bill
     return summary
 
 
@@ -340,19 +289,3 @@ def _background(run: OpenRun, judged: VerdictSet) -> Background:
         ended=judged.ended(run),
         answers=run.store.answers() if len(subject.get("resolved", ())) > 1 else {},
     )
-
-
-def _corrected(this: ScoredRun, withheld: str | None) -> Calibration | None:
-    """The rates corrected by who saw a sample, or why they are not; None where nobody did."""
-    if not this.labels:
-        return None
-    found = by_labels(this.rows, this.labels)
-    return with_parts(found, withheld=withheld, metrics={}, judges_part={}) if withheld else found
-
-
-def _judges(run: OpenRun, rules: RuleSet) -> JudgesShown | None:
-    """How far the judges of the run agree; None where there is one."""
-    sets = [run.verdicts(name) for name in run.whole()]
-    if len(sets) < 2:
-        return None
-    return agreement(sets, rules, run.record.scenarios.n)

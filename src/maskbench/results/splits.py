@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from maskbench.method.archetypes import number_of
-from maskbench.method.rates import OUTCOME_RATES, Table, rates, too_many_errors
-from maskbench.scenarios.row_labels import DIFFERS, ROW_LABELS
+from maskbench.judges.verdict_sets import Done
+from maskbench.method.archetypes import in_order, number_of
+from maskbench.method.rates import OUTCOME_RATES, Table, rates, tabulate, too_many_errors
+from maskbench.results.reader import Reader, Shared, Whole
+from maskbench.scenarios import Key
+from maskbench.scenarios.row_labels import DIFFERS, ROW_LABELS, row_label
 from maskbench.settings import Settings
 from maskbench.stats.figures import Share
-from maskbench.types import Archetype
+from maskbench.types import Archetype, Scored
 
 FEWEST = 20  # rows of each kind that an archetype needs to count in the figure over several
 Mask: TypeAlias = NDArray[np.bool_]
@@ -47,6 +50,44 @@ def asked_outright(table: Table, archetypes: Sequence[Archetype], settings: Sett
     """The split by whether the falsehood was asked for outright; None where no row says."""
     rows = [_ASKED[int(value)] for value in table.outright]
     return split("asked", table, rows, archetypes, settings) if any(rows) else None
+
+
+class AskedReader(Reader[Split, tuple[Split, Split]]):
+    """The rates by whether the falsehood was asked for outright; nothing where no row says."""
+
+    name, always, before = "asked", True, "usage"
+
+    def found(self, whole: Whole) -> Split | None:
+        """Those of a run whose scenarios are all done."""
+        return asked_outright(whole.table, whole.archetypes, whole.settings) if whole.complete else None
+
+    def against(self, other: Self, shared: Shared) -> tuple[Split, Split] | None:
+        """Those of both runs by the judge, each scenario with the weight that it has in the comparison."""
+        if shared.withheld or shared.by_labels:
+            return None
+        archetypes = in_order({row.archetype for row in shared.first})
+        ours, theirs = (
+            asked_outright(replace(table, weights=shared.weights), archetypes, settings)
+            for table, settings in zip(shared.tables, shared.settings, strict=True)
+        )
+        return (ours, theirs) if ours and theirs else None
+
+
+class LabelledRows(Reader[None, None]):
+    """The rates by any label of rows, for whoever asks for it."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self.values: dict[Key, str] = {}
+
+    def see(self, done: Done) -> None:
+        """Note the label of a row."""
+        self.values[done.scored.key] = row_label(done.scenario, self._label) or ""
+
+    def split(self, rows: Sequence[Scored], settings: Settings) -> Split:
+        """The rates of these scenarios by it."""
+        table, tallies = tabulate(rows)
+        return split(self._label, table, [self.values[row.key] for row in rows], list(tallies), settings)
 
 
 def split(label: str, table: Table, rows: Sequence[str], archetypes: Sequence[Archetype], settings: Settings) -> Split:

@@ -6,16 +6,12 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from msgspec import Struct, json, structs
 from msgspec.structs import asdict
 
-from maskbench.judges.judges_agree import JudgesShown
 from maskbench.judges.verdict_sets import CommonestFailure, JudgeShown, Usage
-from maskbench.method.chance import Chance
-from maskbench.method.false_lies import FalseLies
-from maskbench.method.placebo import Placebo
 from maskbench.method.rates import (
     Table,
     Tally,
@@ -31,13 +27,11 @@ from maskbench.method.rates import (
 from maskbench.method.rules import RuleSet
 from maskbench.models.families import alike, kinship, others
 from maskbench.plain import plain
-from maskbench.results.calibration import Calibration
-from maskbench.results.gain_minus_plain import SaidAndDid, gain_minus_plain
-from maskbench.results.splits import Split, asked_outright
-from maskbench.runs.bill import Bill
+from maskbench.results.reader import Found, Reader, Readers, Whole, with_found
+from maskbench.results.readers import READERS, BillReader
 from maskbench.runs.endings import LastEnd, ended_said
 from maskbench.runs.record import About, TakenScenarios
-from maskbench.runs.source import ImportedFrom, asked_again
+from maskbench.runs.source import asked_again
 from maskbench.settings import Settings
 from maskbench.stats.figures import Share
 from maskbench.types import (
@@ -85,8 +79,9 @@ class Part(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True)
     failures: dict[Stage, dict[Cause, int]]
 
 
+@with_found(READERS, runs=1)
 class Summary(Part, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """A scored run: what was measured, counts and rates of all scenarios, and what else there is to say."""
+    """A scored run: what was measured, counts and rates of all scenarios, and what each reader found."""
 
     schema: Literal[1]
     complete: bool
@@ -100,19 +95,9 @@ class Summary(Part, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
     judge: JudgeShown
     scenarios: ScenariosShown
     by_archetype: dict[str, Part]
-    asked: Split | None  # by whether the falsehood was asked for outright; None where no row says
-    planted: dict[str, float] | None  # the true rates of a simulated subject
     usage: Usage
     failure: CommonestFailure | None
     version: str
-    corrected: Calibration | None
-    placebo: Placebo | None
-    chance: Chance | None
-    false_lies: FalseLies | None
-    judges: JudgesShown | None
-    bill: Bill | None = None  # None: nobody bills any of the models, or nothing was asked here
-    said_and_did: SaidAndDid | None = None  # only of reports on a log
-    imported: ImportedFrom | None = None  # where replies and verdicts are from, where no run asked for them
 
     def __repr__(self) -> str:
         """The headline in one line; a record of all of it would be ten thousand characters."""
@@ -121,6 +106,11 @@ class Summary(Part, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
         around = f" ({100 * lie.ci95[0]:.1f} to {100 * lie.ci95[1]:.1f})" if lie.ci95 else ""
         label = plain(str(self.subject.get("label") or self.subject.name))
         return f"Summary of {label} on {plain(self.scenarios.taken)}: P(lie) {value}{around}, n {lie.n:,}"
+
+    def of(self, reader: type[Reader[Found, Any]]) -> Found | None:
+        """What this reader found."""
+        found: Found | None = getattr(self, reader.name)
+        return found
 
     def as_dict(self) -> Json:
         """What summary.json holds."""
@@ -151,18 +141,26 @@ class Background:
     answers: Mapping[str, int] = field(default_factory=dict)  # the subject's replies by resolved name
 
 
-def summarise(scored: Iterable[Scored], settings: Settings, rules: RuleSet, about: Background) -> Summary:
-    """Everything that scored scenarios say, and what is known of their run.
+def summarise(
+    scored: Iterable[Scored],
+    settings: Settings,
+    rules: RuleSet,
+    about: Background,
+    readers: Readers = Readers(),  # noqa: B008
+) -> Summary:
+    """Everything that scored scenarios say, what is known of their run, and what these readers found in it.
 
     The rates are withheld (None, with the count kept) where too many scenarios have no outcome or are not done.
     """
-    table, tallies = tabulate(scored)
+    rows = list(scored)
+    table, tallies = tabulate(rows)
     whole = total(tallies.values())
     wanted, done = about.scenarios.n, len(table.weights)
     strange = others(settings.subject.name, about.answers)
     withheld = _headline_withheld(table, whole, settings, wanted, about.go_on) or _substituted(
         settings, about.answers, strange
     )
+    seen = Whole(rows, table, list(tallies), settings, rules, about.subject, done == wanted, withheld)
     return Summary(
         schema=1,
         complete=done == wanted,
@@ -179,17 +177,10 @@ def summarise(scored: Iterable[Scored], settings: Settings, rules: RuleSet, abou
         by_archetype={
             archetype: _part(archetype, table, tally, settings, about.wanted) for archetype, tally in tallies.items()
         },
-        asked=None if done < wanted else asked_outright(table, list(tallies), settings),
-        planted=_planted(table, about.subject, rules),
         usage=about.usage,
         failure=about.failure,
         version=about.version,
-        corrected=None,
-        placebo=None,
-        chance=None,
-        false_lies=None,
-        judges=None,
-        said_and_did=None if withheld else gain_minus_plain(table),
+        **{each.name: None for each in READERS if each.name} | readers.found(seen),
     )
 
 
@@ -285,23 +276,6 @@ def _rates(table: Table, withheld: str | None, is_whole: bool) -> dict[str, Shar
     return shown
 
 
-def _planted(table: Table, subject: About, rules: RuleSet) -> dict[str, float] | None:
-    """The true rates of a simulated subject on these scenarios: it has no belief to lack where facts are provided."""
-    planted = subject.get("planted")
-    if not planted or not len(table.weights) or table.about.any():  # a twin's silence is honest
-        return None
-    elicited = ~table.given
-    unsure = planted["unsure"] * float(table.weights[elicited].sum() / table.weights.sum())
-    lie, evade = planted["lie"], planted["evade"]
-    evades_unsure = evade * unsure if rules.evasion_first else 0.0  # it evades whether it has a belief or not
-    return {
-        "p_lie": (1 - unsure) * lie,
-        "p_honest": (1 - unsure) * (1 - lie - evade),
-        "p_evasive": (1 - unsure) * evade + evades_unsure,
-        "p_no_belief": unsure - evades_unsure,
-    }
-
-
 def _notes(settings: Settings, rules: RuleSet, background: Background) -> list[str]:
     notes = [note for note in (rules.note, kinship(settings.subject.name, background.judges)) if note]
     if settings.design.beliefs != 3 and rules.consensus == "all_but_one_c":
@@ -359,5 +333,5 @@ def _counts(summary: Summary) -> Iterator[tuple[str, float]]:
     yield from ((f"count/{outcome}", count) for outcome, count in summary.counts.items())
     yield "calls/subject", summary.usage.subject.answers
     yield "calls/judge", summary.usage.judge.answers
-    if summary.bill and summary.bill.cost is not None:
-        yield "cost", summary.bill.cost
+    if (bill := summary.of(BillReader)) and bill.cost is not None:
+        yield "cost", bill.cost

@@ -22,7 +22,7 @@ from maskbench.presentation.of_runs import (
 )
 from maskbench.presentation.words import Taken, pressing
 from maskbench.presentation.words import archetype as titled
-from maskbench.results.splits import FEWEST, Split
+from maskbench.results.splits import FEWEST, AskedReader, Split
 from maskbench.results.summary import Part
 from maskbench.scenarios.row_labels import LABELLED, ROW_LABELS
 from maskbench.stats.figures import Share
@@ -165,7 +165,7 @@ _NONE = "–"
 
 def outright(runs: Sequence[Scored]) -> Iterator[Block]:
     """P(lie) where the falsehood was asked for outright, and where not; where the set does not say, that."""
-    splits = [(run, run.summary.asked) for run in runs if run.summary.asked]
+    splits = [(run, split) for run in runs if (split := run.summary.of(AskedReader))]
     if not splits:
         yield Only(
             "page",

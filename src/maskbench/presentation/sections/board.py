@@ -19,7 +19,7 @@ from maskbench.presentation.of_runs import has_rates
 from maskbench.presentation.runs_shown import Run
 from maskbench.presentation.sections.provenance import where_from
 from maskbench.presentation.words import RATES
-from maskbench.results.calibration import RatesBy
+from maskbench.results.calibration import LabelsReader, RatesBy
 from maskbench.results.leaderboard import ALPHA, Board, GapShown, Row, whose
 from maskbench.results.leaderboard_data import Page
 from maskbench.results.scaling import Compute, ScalingShown, compute_of, scaling
@@ -172,7 +172,7 @@ def _named(row: Row) -> str:
 
 
 def _carries_labels(row: Row) -> bool:
-    part = row.result.summary.corrected
+    part = row.result.summary.of(LabelsReader)
     return part is not None and not part.withheld
 
 

@@ -11,7 +11,7 @@ from maskbench.presentation.format import pair, percent, points, shown, times
 from maskbench.presentation.of_runs import Scored, named
 from maskbench.presentation.pairings import side_by_side
 from maskbench.presentation.words import RATES
-from maskbench.results.calibration import Calibration, CorrectedPair
+from maskbench.results.calibration import Calibration, CorrectedPair, LabelsReader
 
 _BOTH = "sampling error and the judge's error are both in the interval"
 _COLOURS = {
@@ -53,7 +53,7 @@ def covers(part: Calibration) -> str:
 def corrected(runs: Sequence[Scored]) -> Iterator[Block]:
     """Rates corrected by labels with what they rest on, or why there are none."""
     for run in runs:
-        if part := run.summary.corrected:
+        if part := run.summary.of(LabelsReader):
             yield from map(Heading, named(runs, run))
             yield from _of_run(part)
 

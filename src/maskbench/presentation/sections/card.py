@@ -12,6 +12,7 @@ from maskbench.presentation.of_runs import Alone, Scored, has_rates
 from maskbench.presentation.sections.headline import beside, finding, warnings
 from maskbench.presentation.sections.provenance import NOT_KNOWN, identity, is_told
 from maskbench.results.conventions import ConventionFigures
+from maskbench.results.readers import FalseLiesReader
 from maskbench.results.summary import Summary
 from maskbench.runs.source import knows_sampling
 from maskbench.settings import Settings
@@ -118,7 +119,7 @@ def _facts(
     counted = f"{cut['cut']:,} of {cut['replies']:,} replies"
     yield "cut at the token limit", counted if is_told(summary, "cut at") else NOT_KNOWN
     yield from (_labelled(text) for text in beside(run))
-    if not summary.false_lies:
+    if not summary.of(FalseLiesReader):
         yield "false-lie floor", "not measured; --placebo asks one more neutral question for it"
     provided = run.summary.by_archetype.get("provided_facts")
     if provided and has_rates(run):

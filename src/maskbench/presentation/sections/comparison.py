@@ -40,6 +40,8 @@ from maskbench.results.comparison import (
     not_tested,
     worst,
 )
+from maskbench.results.readers import FURTHER_RATES
+from maskbench.results.splits import AskedReader
 from maskbench.stats.figures import Difference, Share
 from maskbench.stats.paired import FLIPS, p_value
 from maskbench.types import OutcomeName
@@ -103,10 +105,8 @@ def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> 
     yield from _losses(pairing)
     yield transitions(pairing.transitions, first, other)
     yield Facts(tuple(_facts(data, pairing)))
-    if pairing.asked:
-        yield from (
-            Only("text", block) for block in split_blocks(dict(zip((first, other), pairing.asked, strict=True)))
-        )
+    if asked := pairing.of(AskedReader):
+        yield from (Only("text", block) for block in split_blocks(dict(zip((first, other), asked, strict=True))))
 
 
 def whose_rates(pairing: Pairing) -> str:
@@ -151,18 +151,11 @@ def _side(value: object) -> str:
 
 def rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
     """Every rate of both runs, and the difference."""
-    rates = pairing.rates
-    rows = tuple(
-        (
-            RATES[name],
-            *side_by_side(rate)[:3],
-            between(rate.ci95),
-            f"{rate.n:,}",
-        )
-        for name, rate in rates.items()
-    )
+    rates = [(RATES[name], rate, _COLOURS.get(name, "ink")) for name, rate in pairing.rates.items()]
+    rates += [(each.title, rate, "ink") for each in FURTHER_RATES if (rate := pairing.of(each))]
+    rows = tuple((title, *side_by_side(rate), f"{rate.n:,}") for title, rate, _ in rates)
     table = Table(("rate", Words(first, "name"), Words(other, "name"), "points", "95 %", "n"), rows)
-    drawn = tuple(Row(RATES[name], rate.estimate, _COLOURS.get(name, "ink")) for name, rate in rates.items())
+    drawn = tuple(Row(title, rate.estimate, colour) for title, rate, colour in rates)
     return chart_or_table(Points(drawn, "points", differences=True), f"{other} minus {first}, in points", table)
 
 

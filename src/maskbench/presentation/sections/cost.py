@@ -11,6 +11,7 @@ from maskbench.presentation.blocks import Block, Only, Warn
 from maskbench.presentation.blocks import Table as Rows
 from maskbench.presentation.of_runs import Scored, named, table
 from maskbench.presentation.sections.provenance import NOT_KNOWN, is_told
+from maskbench.results.readers import BillReader, SourceReader
 from maskbench.results.summary import Summary
 from maskbench.runs.bill import Bill, Charge, dollars, spent
 from maskbench.runs.estimate import SECONDS, Estimate, ModelEstimate, Range
@@ -85,7 +86,7 @@ def _in_batches(models: Sequence[ModelEstimate]) -> Iterator[str]:
 
 def bill(runs: Sequence[Scored]) -> Iterator[Block]:
     """What the runs cost, by stage; nothing where no run has a bill."""
-    billed = [(run, run.summary.bill) for run in runs if isinstance(run.summary.bill, Bill)]
+    billed = [(run, its_bill) for run in runs if (its_bill := run.summary.of(BillReader))]
     if not billed:
         return
     yield Only(
@@ -187,7 +188,7 @@ def _rows(summary: Summary) -> Iterator[tuple[str, ...]]:
 def _seconds(summary: Summary) -> str:
     """The time of the calls that were made here; none were for a run that was imported with its verdicts."""
     seconds = summary.usage.seconds
-    is_here = seconds or summary.imported is None
+    is_here = seconds or summary.of(SourceReader) is None
     return f"{seconds:,.1f} s" if is_here else "no call was made here"
 
 

@@ -11,6 +11,7 @@ from maskbench.presentation.of_runs import Scored, named
 from maskbench.presentation.sections.evasion import part as counted
 from maskbench.presentation.sections.provenance import NOT_KNOWN, is_told
 from maskbench.presentation.words import archetype, cause
+from maskbench.results.readers import SourceReader
 from maskbench.results.summary import Part, Summary, left_open
 from maskbench.types import STAGES, Cause
 
@@ -52,7 +53,7 @@ def failed(summary: Summary) -> str:
 
 def _after(summary: Summary) -> str:
     """What was tried first; of an import nobody knows that."""
-    return " after all retries" if summary.imported is None else ""
+    return " after all retries" if summary.of(SourceReader) is None else ""
 
 
 def commonest_failure(summary: Summary) -> str | None:

@@ -42,7 +42,10 @@ from maskbench.presentation.sections.calibration import beside as corrected
 from maskbench.presentation.sections.failures import failed
 from maskbench.presentation.sections.provenance import imported_note, where_from
 from maskbench.presentation.words import archetype
+from maskbench.results.calibration import LabelsReader
+from maskbench.results.gain_minus_plain import ReportsReader
 from maskbench.results.leaderboard import SIMULATED
+from maskbench.results.readers import ChanceReader, FalseLiesReader, PlantedReader
 from maskbench.results.summary import Summary, left_open
 from maskbench.runs.record import About
 from maskbench.settings import ALLOWED
@@ -122,7 +125,7 @@ def beside(run: Scored) -> list[str]:
 
 def _of_rate(summary: Summary) -> list[str]:
     """What P(lie) could be, and is by people's labels."""
-    return list(filter(None, (_bounds(summary), corrected(summary.corrected))))
+    return list(filter(None, (_bounds(summary), corrected(summary.of(LabelsReader)))))
 
 
 def _against(summary: Summary) -> list[str]:
@@ -132,7 +135,7 @@ def _against(summary: Summary) -> list[str]:
 
 def _on_logs(summary: Summary) -> Iterator[str]:
     """What something to gain changes in reports on the same log, and the rates beside it; nothing of other runs."""
-    found = summary.said_and_did
+    found = summary.of(ReportsReader)
     rates = {name: shown(rate) for name, rate in summary.rates.items() if name in OF_LOGS and rate.value is not None}
     if found:
         changes = " and ".join(
@@ -157,7 +160,7 @@ def _on_logs(summary: Summary) -> Iterator[str]:
 
 def chance(summary: Summary) -> str:
     """The chance level of P(lie) in a sentence; empty where there is none."""
-    level = summary.chance
+    level = summary.of(ChanceReader)
     if level is None:
         return ""
     text = f"Chance level: with these beliefs and random statements P(lie) would be {percent(level.p_lie.value)}"
@@ -168,7 +171,7 @@ def chance(summary: Summary) -> str:
 
 def _floor(summary: Summary) -> str:
     """The share of neutral replies that come out as lies, and P(lie) in the same scenarios; empty where none is."""
-    floor = summary.false_lies
+    floor = summary.of(FalseLiesReader)
     if floor is None:
         return ""
     without = f"; {times(floor.without, 'scenario')} had none" if floor.without else ""
@@ -312,7 +315,7 @@ def outcomes(runs: Sequence[Scored]) -> Figure | Table:
     if len(runs) == 1:
         summary, of = runs[0].summary, unit(runs)
         rows = Points(tuple(_row(summary, name) for name in ORDER), f"share of {of}")
-        note = f"{WHISKERS} {_TOLD}" if summary.planted else WHISKERS
+        note = f"{WHISKERS} {_TOLD}" if summary.of(PlantedReader) else WHISKERS
         return Figure((Bars((mix("", summary.rates),), of, 58), rows), "Outcomes", behind, KEY, note)
     without = ", ".join(run.name for run in runs if run not in able)
     note = f"{WHISKERS} Without rates, and so without a bar: {without}." if without else WHISKERS
@@ -328,12 +331,12 @@ _TOLD = (
 
 def _row(summary: Summary, name: OutcomeName) -> Row:
     rate = RATE_OF[name]
-    truth = summary.planted[rate] if summary.planted else None
+    truth = planted[rate] if (planted := summary.of(PlantedReader)) else None
     return Row(name.replace("_", " "), summary.rates[rate], colour_of(name), truth)
 
 
 def _table(runs: Sequence[Scored]) -> Table:
-    planted = any(run.summary.planted for run in runs)
+    planted = any(run.summary.of(PlantedReader) is not None for run in runs)
     rows: list[tuple[Inline, ...]] = [
         (*named(runs, run), Words(name.replace("_", " "), name), f"{count:,}", *_share(run, name, planted))
         for run in runs
@@ -349,7 +352,7 @@ def _share(run: Scored, name: OutcomeName, planted: bool) -> Iterator[str]:
     share = run.summary.rates[rate] if rate else None
     yield from pair(share) if share else ("", "")
     if planted:
-        truth = run.summary.planted
+        truth = run.summary.of(PlantedReader)
         yield percent(truth[rate]) if truth and rate else ""
 
 

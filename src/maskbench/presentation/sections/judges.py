@@ -23,6 +23,7 @@ from maskbench.presentation.blocks import (
 from maskbench.presentation.format import between, cell, kappa, pair, percent, points
 from maskbench.presentation.of_runs import Scored, named, unit
 from maskbench.presentation.runs_shown import Run
+from maskbench.results.readers import JudgesReader
 from maskbench.stats.figures import Share
 from maskbench.types import OUTCOMES
 
@@ -30,7 +31,7 @@ from maskbench.types import OUTCOMES
 def judges(runs: Sequence[Scored]) -> Iterator[Block]:
     """Every verdict set of a run, and how far they agree."""
     for run in runs:
-        held = run.summary.judges
+        held = run.summary.of(JudgesReader)
         if held:
             yield from map(Heading, named(runs, run))
             yield from several(held, f"share of {unit([run])}")

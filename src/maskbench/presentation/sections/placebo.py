@@ -8,14 +8,15 @@ from maskbench.method.placebo import Placebo
 from maskbench.presentation.blocks import Block, Heading, Points, Row, Table, chart_or_table
 from maskbench.presentation.format import pair
 from maskbench.presentation.of_runs import Scored, named
+from maskbench.results.readers import PlaceboReader
 
 
 def placebo(runs: Sequence[Scored]) -> Iterator[Block]:
     """What the placebo came to; nothing where a run has none."""
     for run in runs:
-        if run.summary.placebo:
+        if found := run.summary.of(PlaceboReader):
             yield from map(Heading, named(runs, run))
-            yield from _shown(run.summary.placebo)
+            yield from _shown(found)
 
 
 def _shown(found: Placebo) -> Iterator[Block]:

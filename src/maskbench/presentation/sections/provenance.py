@@ -10,6 +10,7 @@ from maskbench.presentation.format import times
 from maskbench.presentation.of_runs import Scored
 from maskbench.presentation.runs_shown import Run
 from maskbench.results.leaderboard import PUBLIC, is_public
+from maskbench.results.readers import SourceReader
 from maskbench.results.summary import ScenariosShown, Summary
 from maskbench.runs.machines import read_nodes
 from maskbench.runs.record import About
@@ -22,12 +23,12 @@ NOT_KNOWN = "not known"
 
 def where_from(summary: Summary) -> str:
     """Where an imported run is from; empty for one that was measured."""
-    return "" if summary.imported is None else one_line(summary.imported.in_short, _LONGEST)
+    return one_line(source.in_short, _LONGEST) if (source := summary.of(SourceReader)) else ""
 
 
 def imported_note(summary: Summary) -> str:
     """That no model was asked here, and what nobody knows of how it was; empty for a run that was measured."""
-    source = summary.imported
+    source = summary.of(SourceReader)
     if source is None:
         return ""
     absent = [each for each in source.absent if not (_is_judged_here(summary) and _is_of_judging(each))]
@@ -46,7 +47,7 @@ def _is_of_judging(absent: str) -> bool:
 
 def is_told(summary: Summary, what: str) -> bool:
     """Whether this is known of a run: of an imported one it is not, where the source does not say it."""
-    source = summary.imported
+    source = summary.of(SourceReader)
     return source is None or not any(what in each for each in source.absent)
 
 

@@ -9,7 +9,8 @@ from maskbench.presentation.format import CAVEAT, between, interval, pair, point
 from maskbench.presentation.of_runs import Scored, has_rates, named, run_colour, run_mark, table
 from maskbench.presentation.sections.headline import chance
 from maskbench.presentation.words import EXPLAINED, RATES, heading
-from maskbench.results.gain_minus_plain import SaidAndDid
+from maskbench.results.gain_minus_plain import ReportsReader, SaidAndDid
+from maskbench.results.readers import FURTHER_RATES
 from maskbench.stats.figures import Share
 
 _SCORE = (
@@ -37,7 +38,7 @@ def rates(runs: Sequence[Scored]) -> Iterator[Block]:
     if len(runs) > 1:
         yield from (f"{run.name}: {text}" for run in runs if (text := chance(run.summary)))
     for run in runs:
-        if found := run.summary.said_and_did:
+        if found := run.summary.of(ReportsReader):
             yield from _by_gain(f"{run.name}: " if len(runs) > 1 else "", found)
     same = [(run.name, run.summary.same_scenarios) for run in runs]
     if again := [f"{name}: {interval(rate.ci95)} %" for name, rate in same if rate and rate.ci95]:
@@ -61,6 +62,7 @@ def _alone(run: Scored) -> Iterator[Row]:
     for name in EXPLAINED:
         if name in run.summary.rates:
             yield Row(heading(name), run.summary.rates[name], _COLOURS.get(name, "ink"))
+    yield from (Row(each.title, rate) for each in FURTHER_RATES if (rate := run.summary.of(each)))
 
 
 def _beside(runs: Sequence[Scored]) -> Iterator[Row | str]:
@@ -76,6 +78,12 @@ def _table(runs: Sequence[Scored]) -> Table:
         for run in runs
         if name in run.summary.rates
         for rate in (run.summary.rates[name],)
+    ]
+    rows += [
+        (each.title, *named(runs, run), *pair(rate), f"{rate.n:,}", each.what)
+        for each in FURTHER_RATES
+        for run in runs
+        if (rate := run.summary.of(each))
     ]
     rows += [(f"Bounds on {RATES['p_lie']}", *named(runs, run), *_bounds(run)) for run in runs]
     head = ("rate", *(("run",) if len(runs) > 1 else ()), "value", "95 %", "n", "what it is")
