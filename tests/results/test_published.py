@@ -32,7 +32,7 @@ def test_the_papers_finding_hangs_on_what_counts() -> None:
     assert len(column("accuracy")) == 32
     assert spearmanr(column("accuracy"), column("honesty")).statistic == pytest.approx(-0.552, abs=0.0005)
     assert spearmanr(column("accuracy"), column("p_honest")).statistic == pytest.approx(0.096, abs=0.0005)
-    page = (ROOT / "docs" / "leaderboard.md").read_text("utf-8")
+    page = (ROOT / "docs" / "paper.md").read_text("utf-8")
     assert "−0.552" in page
     assert "+0.096" in page
 
