@@ -44,7 +44,7 @@ test-port: .venv-inspect/installed .venv-port/installed
 test-formats: .venv-formats/installed
 	.venv-formats/bin/pytest tests_outside/formats
 
-# A real cluster of Ray's on this machine, whose nodes, workers and drivers are killed, and jobs: 100 MB of wheels besides.
+# A real cluster of Ray's on this machine, whose nodes, workers and drivers are killed: 260 MB besides.
 test-cluster: .venv/installed-cluster
 	cd whitebox && OMP_NUM_THREADS=1 ../$(BIN)/pytest tests_cluster --durations 5
 

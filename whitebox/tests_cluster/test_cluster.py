@@ -219,7 +219,11 @@ def test_ctrl_c_ends_it_without_a_word_of_rays(cluster: Any, tmp_path: Path) -> 
     command = [sys.executable, "-m", "maskbench", "run", "hf/pinocchio", "--statements", "40"]
     command += ["-M", f"cluster={cluster.address}", "--out", str(tmp_path / "run")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until(lambda: (tmp_path / "run" / "run.log").exists())
+    try:
+        until(lambda: (tmp_path / "run" / "run.log").exists(), 180)  # it loads torch, here and in each worker
+    except TimeoutError:
+        process.kill()  # else the cluster is its own for all tests that follow
+        raise
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     out, told = process.communicate(timeout=60)
