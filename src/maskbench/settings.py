@@ -324,7 +324,7 @@ def reply_key(settings: Settings, ask: Ask, run: int) -> bytes:
     """What a subject's reply is stored under: equal only for the same sample of the same question."""
     return _digest(
         {
-            **_made_of(settings.subject),
+            **{name: mark.value for name, mark in settings.subject.marks.items()},
             "model": settings.subject.name,
             "parameters": settings.subject.sampling,
             "on_truncation": settings.subject.on_truncation,
@@ -344,19 +344,6 @@ def _unusual(settings: Settings, *names: str) -> dict[str, object]:
     """The settings of these names that are not at their defaults: what is usual enters no key and no protocol id."""
     had = {name: getattr(getattr(settings, value), field) for name in names for value, field in (PLACES[name],)}
     return {name: value for name, value in had.items() if value != _DEFAULTS[name]}
-
-
-def arm_of(settings: Settings) -> bytes:
-    """What two runs share that are repeats of each other: the subject, and all that was done to it."""
-    subject, design = settings.subject, settings.design
-    prompt = [design.system_prompt, design.system_prompt_text, design.prompt_on_beliefs]
-    arm = _made_of(subject) | {"model": subject.name, "system_prompt": prompt, **_unusual(settings, *_ADDED)}
-    return _digest(arm | ({"label": subject.label} if subject.label else {}))
-
-
-def _made_of(subject: Subject) -> dict[str, object]:
-    """What the subject's own options make of it; nothing where it has none."""
-    return {name: mark.value for name, mark in subject.marks.items()}
 
 
 # What stands in the keys of replies, so that no option of a model may be called so.

@@ -104,7 +104,6 @@ def test_a_set_has_one_list_of_what_it_scored(judged_twice: Path) -> None:
         assert own.scored(REFERENCE) is own.scored(REFERENCE)
         assert [done.scored for done in own.read(REFERENCE)] == [*own.scored(REFERENCE)]
         assert own.scored(named("strict")) is not own.scored(REFERENCE)
-        assert own.is_complete()
 
 
 def test_a_scored_run_outlives_its_store(judged_twice: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable
 from maskbench.runs.folder import DATABASE, RECORD, RunFolder, check_same, default_name
 from maskbench.runs.record import SCHEMA, known
 from maskbench.runs.store import Store
-from maskbench.settings import JUDGE_SAMPLING, SUBJECT_SAMPLING, Settings, Subject, arm_of, protocol_id, reply_key
+from maskbench.settings import JUDGE_SAMPLING, SUBJECT_SAMPLING, Settings, Subject, protocol_id, reply_key
 from maskbench.types import Ask, Message
 
 
@@ -98,7 +98,7 @@ class Later(Settings):
 
 
 def test_a_new_setting_leaves_old_keys_and_old_runs_alone() -> None:
-    """With its default a setting more changes no reply's key, no protocol id, no arm, and old records are read."""
+    """With its default a setting more changes no reply's key, no protocol id, and old records are read."""
     old = settings()
     plain = orjson.loads(orjson.dumps(old))
     new = known(plain, Later, "settings")
@@ -107,7 +107,6 @@ def test_a_new_setting_leaves_old_keys_and_old_runs_alone() -> None:
     ask = Ask((Message("user", "Is it?"),), scenario(), "direct", 1)
     assert reply_key(new, ask, 1) == reply_key(old, ask, 1)
     assert protocol_id(new, "a" * 64) == protocol_id(old, "a" * 64)
-    assert arm_of(new) == arm_of(old)
     plain["subject"]["zeal"] = 3
     assert orjson.loads(orjson.dumps(known(plain, Later, "settings")))["subject"]["zeal"] == 3
 

@@ -12,7 +12,7 @@ from maskbench.presentation.terminal import text
 from maskbench.results.leaderboard import boards
 from maskbench.results.scored import score
 from maskbench.runs.options import check
-from maskbench.settings import arm_of, protocol_id, reply_key
+from maskbench.settings import protocol_id, reply_key
 from maskbench.types import Ask
 from measured_runs import EVERYDAY, run, settings
 from scored_runs import SETTINGS
@@ -25,7 +25,6 @@ def test_a_label_names_the_run_everywhere(tmp_path: Path) -> None:
     (board,) = boards([score(first), score(second)])
     assert sorted(row.name for row in board.rows) == ["sim (ckpt-1)", "sim (ckpt-2)"]
     assert "sim (ckpt-2) against sim (ckpt-1)" in typed("compare", first, second).out
-    assert arm_of(settings("sim", run_label="a")) != arm_of(settings("sim", run_label="b")) != arm_of(settings("sim"))
 
 
 def test_a_label_changes_nothing_that_is_asked() -> None:

@@ -26,7 +26,7 @@ from maskbench.method.folds import finished
 from maskbench.method.forms import form_of
 from maskbench.method.outcomes import Items, score, settled
 from maskbench.method.outline import shape
-from maskbench.method.rules import RuleSet, as_in_the_log, named
+from maskbench.method.rules import RuleSet, as_in_the_log
 from maskbench.method.said_and_did import on_log
 from maskbench.models.families import alike
 from maskbench.plain import common_form
@@ -212,10 +212,6 @@ class VerdictSet:
         if rules not in self._all:
             deque(self.read(rules), maxlen=0)
         return self._all[rules]
-
-    def is_complete(self) -> bool:
-        """Whether every scenario is done in this set."""
-        return len(self.scored(named(self.settings.design.rules))) == self.store.count()
 
     def go_on(self, path: Path) -> str:
         """What a user is told to do where verdicts are missing, without the full stop."""
