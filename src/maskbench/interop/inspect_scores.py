@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
 
 from msgspec import to_builtins
 
@@ -14,44 +15,37 @@ from maskbench.method import archetypes
 from maskbench.method.outcomes import Items, failures
 from maskbench.method.proposition import options
 from maskbench.method.rates import COMPARED
-from maskbench.method.verdict import to_json
 from maskbench.plain import one_line, visible
+from maskbench.results.columns import of_judgement, of_scenario, picked
 from maskbench.results.score_rows import score_rows
 from maskbench.results.summary import Part
 from maskbench.settings import Filtered
-from maskbench.types import ARCHETYPES, Item, Json, Judgement, OutcomeName, Range, Scenario, Scored
+from maskbench.types import ARCHETYPES, Item, Json, OutcomeName, Scenario, Scored
 
 NUMBERS: tuple[OutcomeName, ...] = ("lie", "honest", "evasive", "no_belief")
 NOT_A_NUMBER = float("nan")  # what Inspect takes for unscored: it is left out of every mean
+_ROW = ("archetype", "task_id", "kind", "truth", "weight", "proposition", "beliefs", "statements")
+_SAMPLE = ("elicitation", "run", "verdict", "error", "reason")
+_CALLED = {"kind": "type", "truth": "ground_truth", "reason": "judge_reason"}
 _CORRECT = {"correct": 1.0, "incorrect": 0.0, "no_belief": 0.0}
 
 
 def row_of(scenario: Scenario, weight: float, items: Items) -> Json:
     """All verdicts on a scenario as a row for `score_rows`, with the judge's reasons; no reply and no prompt."""
     samples = [_sample(items[place]) for place in sorted(items)]
-    row = {
-        "archetype": scenario.archetype,
-        "task_id": scenario.task_id,
-        "kind": scenario.kind,
-        "truth": scenario.truth.bounds if isinstance(scenario.truth, Range) else scenario.truth,
+    cells = of_scenario(scenario) | {
         "weight": weight,
-        "proposition": scenario.proposition,
         "beliefs": [sample for sample in samples if sample["elicitation"]],
         "statements": [sample for sample in samples if not sample["elicitation"]],
+        "given": archetypes.of(scenario).given,
     }
-    return row if scenario.archetype in ARCHETYPES else {**row, "given": archetypes.of(scenario).given}
+    return picked(cells, _ROW if scenario.archetype in ARCHETYPES else (*_ROW, "given"), _CALLED)
 
 
 def _sample(item: Item) -> Json:
-    judgement = item.judgement if isinstance(item.judgement, Judgement) else None
-    failed = failures(item)
-    return {
-        "elicitation": item.elicitation,
-        "run": item.run,
-        "verdict": to_json(judgement.verdict) if judgement else None,
-        "error": to_builtins(failed[0]) if failed else None,
-        "reason": judgement.reason if judgement else None,
-    }
+    cells = of_judgement(item.judgement) | {"elicitation": item.elicitation, "run": item.run}
+    cells["error"] = next(iter(failures(item)), None)
+    return cast(Json, to_builtins(picked(cells, _SAMPLE, _CALLED)))
 
 
 def numbers(scored: Scored) -> dict[str, float]:

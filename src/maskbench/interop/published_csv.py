@@ -21,6 +21,7 @@ from maskbench.interop.imported_rows import published_question
 from maskbench.method.archetypes import of
 from maskbench.method.forms import JudgingForm, form_of
 from maskbench.method.verdict import BoundsGiven, VerdictShown
+from maskbench.results.columns import of_scenario
 from maskbench.results.outcome_rows import OutcomeRow, Sample
 from maskbench.settings import Settings
 from maskbench.types import Accuracy, Archetype, Definition, OutcomeName, Range, Scenario
@@ -95,14 +96,9 @@ def _cells(scenario: Scenario, row: OutcomeRow, form: JudgingForm, safe: Callabl
             "run as jsonl, csv or parquet."
         )
     truth = str(list(scenario.truth.bounds)) if isinstance(scenario.truth, Range) else scenario.truth
-    own = (scenario.task_id, scenario.system_prompt, scenario.user_prompt, scenario.kind, scenario.proposition)
-    sentence = scenario.extra.get("ground_truth", "")
-    own_cells = (
-        *map(safe, (*own, sentence)),
-        truth,
-        *(safe(text or "") for text in (*scenario.questions, scenario.canary)),
-    )
-    cells: dict[str, str | int] = dict(zip(_SCENARIO, own_cells, strict=True))
+    about = of_scenario(scenario) | {"ground_truth": scenario.extra.get("ground_truth")}
+    cells: dict[str, str | int] = {name: safe(about.get(name) or "") for name in _SCENARIO}
+    cells["formatted_ground_truth"] = truth
     if scenario.first_turn:
         cells |= zip(_TURNS, map(safe, scenario.first_turn), strict=True)
     for sample, told, verdict in _judged(scenario, row, form):

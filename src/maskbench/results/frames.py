@@ -8,25 +8,22 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orjson
-
 from maskbench.errors import UsageError
 from maskbench.judges.people.labelled_outcomes import Label, labels_of
 from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
 from maskbench.method.rules import RuleSet, named
-from maskbench.method.verdict import to_json
 from maskbench.models.install import extra, install
 from maskbench.plain import plain
-from maskbench.results.outcome_rows import Cell, judge_of
-from maskbench.scenarios import Key, fold
+from maskbench.results.columns import Cells, of_judgement, of_reply, of_scenario, of_scored, picked
+from maskbench.results.outcome_rows import Ends, judge_of
+from maskbench.scenarios import Key
 from maskbench.settings import Settings
-from maskbench.types import Failure, Judgement, OutcomeName, Range, Reply, Scenario, Scored
+from maskbench.types import OutcomeName
 
 if TYPE_CHECKING:
     import polars
 
-Row = dict[str, Cell]
-
+_CALLED = {"text": "response", "reason": "judge_reason"}
 _KEY = {"archetype": "String", "task_id": "String"}
 _SAMPLE = {**_KEY, "call": "String", "elicitation": "Int64", "run": "Int64"}
 _ERROR = {"error_stage": "String", "error_cause": "String", "error_detail": "String"}
@@ -130,12 +127,12 @@ def load(run: Readable, rules: str | None = None, verdicts: str | None = None) -
     need_polars()
     import polars
 
-    rows: dict[str, list[Row]] = {name: [] for name in COLUMNS}
+    rows: dict[str, list[Cells]] = {name: [] for name in COLUMNS}
     with reading(run) as opened:
         chosen = named(rules or opened.settings.design.rules)
         judged = opened.verdicts(verdicts)
-        for name, row in _rows(judged, chosen, labels_of(opened, chosen)):
-            rows[name].append({column: row.get(column) for column in COLUMNS[name]})
+        for name, cells in _rows(judged, chosen, labels_of(opened, chosen)):
+            rows[name].append(picked(cells, COLUMNS[name], _CALLED))
     frames = {
         name: polars.DataFrame(rows[name], schema={column: getattr(polars, kind) for column, kind in columns.items()})
         for name, columns in COLUMNS.items()
@@ -143,95 +140,34 @@ def load(run: Readable, rules: str | None = None, verdicts: str | None = None) -
     return Run(opened.folder.path, judged.settings, chosen.name, **frames)
 
 
-def _rows(verdicts: VerdictSet, rules: RuleSet, labels: Mapping[Key, Label]) -> Iterator[tuple[str, Row]]:
-    """Every row with the name of its frame."""
+def _rows(verdicts: VerdictSet, rules: RuleSet, labels: Mapping[Key, Label]) -> Iterator[tuple[str, Cells]]:
+    """What stands in every row, with the name of its frame."""
     for samples, weight in verdicts.store.read(*verdicts.sets):
         scenario = samples.scenario
-        key: Row = {"archetype": scenario.archetype, "task_id": scenario.task_id}
-        yield "scenarios", key | _scenario(scenario) | {"weight": weight}
+        key = {"archetype": scenario.archetype, "task_id": scenario.task_id}
+        yield "scenarios", of_scenario(scenario) | {"weight": weight}
         done = verdicts.done(samples, weight, rules)
         for item in done.items.values() if done else verdicts.items(samples):
-            sample: Row = key | {"call": item.call, "elicitation": item.elicitation, "run": item.run}
+            sample = key | {"call": item.call, "elicitation": item.elicitation, "run": item.run}
             if item.reply is not None:
-                yield "replies", sample | _reply(item.reply)
+                yield "replies", sample | of_reply(item.reply)
             if item.judgement is not None:
-                yield "verdicts", sample | _judgement(item.judgement)
+                yield "verdicts", sample | of_judgement(item.judgement)
         if done:
-            about: Row = {"judge": judge_of(scenario, verdicts.settings)}
             label = labels.get(scenario.key)
-            readers = label.outcome if label else None
-            yield from (("outcomes", key | about | row) for row in _outcomes(done.scored, readers))
+            cells = of_scored(done.scored) | {"judge": judge_of(scenario, verdicts.settings)}
+            yield from (("outcomes", each) for each in _outcomes(cells, label.outcome if label else None))
 
 
-def _scenario(scenario: Scenario) -> Row:
-    """What a scenario is; the truth is a letter, or both ends of a range in columns of their own."""
-    first_user, first_response = (scenario.in_columns and scenario.first_turn) or (None, None)
-    truth: Row = {"truth": scenario.truth} if isinstance(scenario.truth, str) else {}
-    if isinstance(scenario.truth, Range):
-        truth = dict(zip(("truth_low", "truth_high"), scenario.truth.bounds, strict=True))
-    return {
-        "type": scenario.kind,
-        "proposition": scenario.proposition,
-        **truth,
-        "asked_outright": scenario.asked_outright,
-        "system_prompt": scenario.system_prompt,
-        "user_prompt": scenario.user_prompt,
-        "first_user_prompt": first_user,
-        "first_response": first_response,
-        "messages": None if scenario.in_columns else orjson.dumps(scenario.messages).decode(),
-        "messages_on_beliefs": scenario.messages_on_beliefs,
-        **{f"belief_elicit_{number}": question for number, question in enumerate(scenario.questions, 1)},
-        "canary": scenario.canary,
-    }
+def _outcomes(scored: Cells, readers: OutcomeName | None) -> Iterator[Cells]:
+    """A row a statement; readers read the first one."""
+    belief, whole = scored["belief"], scored["outcome"]
+    told = " or ".join(map(_range, belief)) if isinstance(belief, list) else belief
+    for number, outcome in enumerate(scored["outcomes"], 1):
+        own = {"statement": number, "outcome": outcome, "readers": readers if number == 1 else None}
+        yield scored | {"belief": told, "scenario_outcome": whole} | own
 
 
-def _reply(reply: Reply | Failure) -> Row:
-    """The columns of a reply; of a failure those that say why."""
-    if isinstance(reply, Failure):
-        return _failed(reply)
-    return {
-        "text": reply.text,
-        "reasoning": reply.reasoning,
-        "truncated": reply.truncated,
-        "input_tokens": reply.usage.input,
-        "output_tokens": reply.usage.output,
-        "reasoning_tokens": reply.usage.reasoning,
-        "model": reply.model,
-        "seconds": reply.seconds,
-    }
-
-
-def _judgement(judgement: Judgement | Failure) -> Row:
-    """The columns of a verdict, whose numerical bounds have one each; of a failure those that say why."""
-    if isinstance(judgement, Failure):
-        return _failed(judgement)
-    verdict = to_json(judgement.verdict)
-    bounds: Row = {**verdict} if isinstance(verdict, dict) else {"letter": verdict}
-    about: Row = {"reason": judgement.reason, "confidence": judgement.confidence}
-    return bounds | about | {"evasion": judgement.verdict.evasion}
-
-
-def _failed(failure: Failure) -> Row:
-    return {"error_stage": failure.stage, "error_cause": failure.cause, "error_detail": failure.detail}
-
-
-def _outcomes(scored: Scored, readers: OutcomeName | None) -> Iterator[Row]:
-    belief = scored.resolved.belief
-    for number, outcome in enumerate(scored.outcomes, 1):
-        yield {
-            "statement": number,
-            "outcome": outcome,
-            "weight": scored.weight,
-            "belief": " or ".join(map(_range, belief)) if isinstance(belief, tuple) else belief,
-            "no_belief_reason": scored.resolved.reason,
-            "accuracy": scored.accuracy,
-            "scenario_outcome": scored.outcome,
-            "proposition": scored.proposition,
-            "fold": fold(scored.proposition),
-            "readers": readers if number == 1 else None,
-        }
-
-
-def _range(range_: Range) -> str:
+def _range(ends: Ends) -> str:
     """A range as `[low, high]` in JSON, where an open side is null."""
-    return f"[{', '.join('null' if end is None else f'{end:g}' for end in range_.bounds)}]"
+    return f"[{', '.join('null' if end is None else f'{end:g}' for end in ends)}]"

@@ -17,8 +17,9 @@ from maskbench.judges.verdict_sets import Done, VerdictSet
 from maskbench.method.asks import subject_asks
 from maskbench.method.outcomes import Items, failures
 from maskbench.method.rules import RuleSet
-from maskbench.method.verdict import VerdictShown, shown
-from maskbench.scenarios import Key, fold
+from maskbench.method.verdict import VerdictShown
+from maskbench.results.columns import of_judgement, of_reply, of_scenario, of_scored, picked
+from maskbench.scenarios import Key
 from maskbench.settings import Settings
 from maskbench.types import (
     Accuracy,
@@ -30,8 +31,6 @@ from maskbench.types import (
     NoBelief,
     Option,
     OutcomeName,
-    Range,
-    Reply,
     Scenario,
     Stage,
 )
@@ -106,30 +105,18 @@ def rows(
 
 
 def _row(done: Done, items: Items, verdicts: VerdictSet) -> OutcomeRow:
-    scenario, scored, belief = done.scenario, done.scored, done.scored.resolved.belief
-    asks = subject_asks(scenario, verdicts.settings)
+    asks = subject_asks(done.scenario, verdicts.settings)
     places = [(ask.elicitation, run) for ask in asks for run in ask.runs]
     samples = [_sample(items[place], done.items[place]) for place in places if place in items]
-    row = OutcomeRow(
-        archetype=scenario.archetype,
-        task_id=scenario.task_id,
-        type=scenario.kind,
-        proposition=scored.proposition,
-        fold=fold(scored.proposition),
-        ground_truth=scenario.truth.bounds if isinstance(scenario.truth, Range) else scenario.truth,
-        weight=scored.weight,
-        beliefs=[sample for sample in samples if sample.elicitation != 0],
-        statements=[sample for sample in samples if sample.elicitation == 0],
-        belief=[range_.bounds for range_ in belief] if isinstance(belief, tuple) else belief,
-        no_belief_reason=scored.resolved.reason,
-        outcomes=list(scored.outcomes),
-        outcome=scored.outcome,
-        judge=judge_of(scenario, verdicts.settings),
-        accuracy=scored.accuracy,
-    )
-    if neutral := done.placebo():
-        row.placebo = _sample(neutral)
-    return row
+    neutral = done.placebo()
+    cells = of_scenario(done.scenario) | of_scored(done.scored)
+    cells |= {
+        "beliefs": [sample for sample in samples if sample.elicitation != 0],
+        "statements": [sample for sample in samples if sample.elicitation == 0],
+        "judge": judge_of(done.scenario, verdicts.settings),
+        "placebo": _sample(neutral) if neutral else None,
+    }
+    return OutcomeRow(**picked(cells, OutcomeRow.__struct_fields__))
 
 
 def judge_of(scenario: Scenario, settings: Settings) -> str:
@@ -143,19 +130,10 @@ def _sample(item: Item, heard: Item | None = None) -> Sample:
     Where that verdict is missing, the judge's words are those of the item as it was `heard`.
     """
     words = item if heard is None or isinstance(item.judgement, Judgement) else heard
-    reply = item.reply if isinstance(item.reply, Reply) else None
-    judgement = item.judgement if isinstance(item.judgement, Judgement) else None
-    return Sample(
-        elicitation=item.elicitation,
-        run=item.run,
-        response=reply.text if reply else None,
-        reasoning=reply.reasoning if reply else None,
-        verdict=shown(judgement.verdict) if judgement else None,
-        confidence=judgement.confidence if judgement else None,
-        judge_reason=words.judgement.reason if isinstance(words.judgement, Judgement) else None,
-        truncated=reply.truncated if reply else False,
-        error=_error(failures(item)),
-    )
+    cells = {"truncated": False, **of_reply(item.reply), **of_judgement(item.judgement)}
+    cells |= {"elicitation": item.elicitation, "run": item.run, "error": _error(failures(item))}
+    cells["judge_reason"] = of_judgement(words.judgement).get("judge_reason")
+    return Sample(**picked(cells, Sample.__struct_fields__))
 
 
 def _error(failed: Sequence[Failure]) -> WhyNot | None:
@@ -178,7 +156,7 @@ def columns(settings: Settings) -> list[str]:
 def flat(row: OutcomeRow) -> dict[str, Cell]:
     """A row with a column for every sample; what is no text or number is JSON."""
     plain = to_builtins(row)
-    cells = {name: plain[name] for name in (*_SCENARIO, *_SCORED)}
+    cells = picked(plain, (*_SCENARIO, *_SCORED))
     for sample in (*plain["beliefs"], *plain["statements"]):
         cells |= {f"{_prefix(sample['elicitation'], sample['run'])}_{name}": sample[name] for name in _SAMPLE}
     return {name: _cell(value) for name, value in cells.items()}

@@ -19,6 +19,7 @@ from maskbench.method import archetypes, outcomes
 from maskbench.method.rules import RuleSet, named
 from maskbench.method.verdict import BOUNDS
 from maskbench.plain import visible
+from maskbench.results.columns import of_scored, picked
 from maskbench.results.outcome_rows import OutcomeRow
 from maskbench.results.summary import Part, parts
 from maskbench.settings import Filtered, Settings
@@ -50,6 +51,7 @@ _OURS = frozenset({"joint", "beliefs", "cluster", "proposition", "given", *_LIST
 _ALSO = {"type": "kind", "ground_truth": "truth"}  # an export's names for what is called otherwise here
 _KNOWN = _OURS | {"archetype", "task_id", "weight", "kind", "truth"} | _ALSO.keys()
 _EXPORTED = frozenset(OutcomeRow.__struct_fields__)  # what an exported row says besides is computed anew
+_SHOWN = ("archetype", "task_id", "belief", "no_belief_reason", "outcomes", "outcome", "accuracy")
 _ANY = Range.between(None, None)
 _BINARY = "Give A, B, C or D, or None where there is no verdict"
 _NUMBER = f"Give a number, two or four bounds, or an object of {', '.join(BOUNDS)}; None where there is no verdict"
@@ -344,7 +346,7 @@ class ScoredRows:
         """All of it as plain values, which any format can hold."""
         named = {name: to_builtins(part) for name, part in self.by_archetype.items()}
         whole: Json = to_builtins(self.whole)
-        rows = [_shown(scored) for scored in self.scenarios]
+        rows = [picked(of_scored(scored), _SHOWN) for scored in self.scenarios]
         return {"rules": self.rules, "notes": list(self.notes), **whole, "by_archetype": named, "rows": rows}
 
 
@@ -384,16 +386,3 @@ def _notes(rows: Sequence[VerdictRow], rules: RuleSet) -> Iterator[str]:
             f"{others:,} of {len(rows):,} rows have another number of direct verdicts than 3; the rule that one C may "
             "be dropped was written for 3."
         )
-
-
-def _shown(scored: Scored) -> Json:
-    belief = scored.resolved.belief
-    return {
-        "archetype": scored.archetype,
-        "task_id": scored.task_id,
-        "belief": [range_.bounds for range_ in belief] if isinstance(belief, tuple) else belief,
-        "no_belief_reason": scored.resolved.reason,
-        "outcomes": list(scored.outcomes),
-        "outcome": scored.outcome,
-        "accuracy": scored.accuracy,
-    }
