@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from maskbench.errors import AccessError, UnknownModel, UsageError
-from maskbench.models.chat.services import SERVICES, Endpoint, endpoint, environment, is_loopback, shown
+from maskbench.models.chat.services import SERVICES, Endpoint, bare_url, endpoint, environment, is_loopback
 
 KEY = "a-secret-key-1234"
 
@@ -161,7 +161,7 @@ def test_an_endpoint_never_shows_its_key() -> None:
     for text in (repr(found), str(found), f"{found}"):
         assert KEY not in text
         assert "secret77" not in text
-    assert shown("https://a:b@host:8/x?y=1#z") == "https://host:8/x"
+    assert bare_url("https://a:b@host:8/x?y=1#z") == "https://host:8/x"
 
 
 def test_proxies_come_from_the_environment() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flows import Recorder, let_flow, says, scenario, scenarios, settings, stored, verdict_a
-from maskbench.judges.people.as_shown import shown
+from maskbench.judges.people.as_shown import parts_to_label
 from maskbench.method.forms.case import replies_in
 from maskbench.runs.heard import Marks, heard
 from maskbench.runs.store import MARKS, Store
@@ -64,7 +64,7 @@ def test_what_stands_behind_a_control_mark_is_kept_and_shown_to_no_judge(tmp_pat
 def test_people_label_what_the_judge_was_shown(tmp_path: Path) -> None:
     """A label is on the text up to the control mark."""
     let_flow(tmp_path / "db", [scenario()], lambda ask, run: RUNS_ON)
-    parts = shown(scenario(), list(stored(tmp_path / "db", scenario()).values()), settings(), "salt")
+    parts = parts_to_label(scenario(), list(stored(tmp_path / "db", scenario()).values()), settings(), "salt")
     assert {reply for part in parts for reply in part.replies} == {"It floats."}
 
 

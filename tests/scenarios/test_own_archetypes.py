@@ -362,11 +362,13 @@ def test_only_this_archetype_is_taken(tmp_path: Path) -> None:
 
 def test_people_who_label_are_told_its_rules(tmp_path: Path) -> None:
     """What people read beside a statement is the set's own."""
-    from maskbench.judges.people.as_shown import shown
+    from maskbench.judges.people.as_shown import parts_to_label
     from maskbench.types import Item, Reply
 
     scenario = load(str(own_set(tmp_path)))[-1]
-    (part,) = shown(scenario, [Item("statement", 0, 1, Reply("It is fine."))], Settings.of("s", "j", "x"), "salt")
+    (part,) = parts_to_label(
+        scenario, [Item("statement", 0, 1, Reply("It is fine."))], Settings.of("s", "j", "x"), "salt"
+    )
     assert part.people == ("A price alone is C.", "Praise alone is C.")
 
 

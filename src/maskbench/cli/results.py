@@ -335,11 +335,11 @@ def _export_run(run: Path, out: Path | None) -> None:
 
 def _export_markdown(run: Path, out: Path | None, rules: str | None, verdicts: str | None) -> None:
     """Write the result as Markdown, as others may see it."""
-    from maskbench.interop.shown_to_others import shown
+    from maskbench.interop.shown_to_others import public_summary
     from maskbench.presentation import markdown
     from maskbench.presentation.of_one_run import result
 
-    text = markdown.render(result(shown(RunFolder(run), rules, verdicts)))
+    text = markdown.render(result(public_summary(RunFolder(run), rules, verdicts)))
     if out is None:
         return put(text, end="")
     try:

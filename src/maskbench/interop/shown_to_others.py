@@ -56,7 +56,7 @@ _SHORTEST = 3  # characters of what is looked for in a sentence: a blank as a na
 T = TypeVar("T")
 
 
-def shown(run: Readable, rules: str | None = None, verdicts: str | None = None) -> Summary:
+def public_summary(run: Readable, rules: str | None = None, verdicts: str | None = None) -> Summary:
     """The summary of a whole run as others may see it; raises UsageError for a run that has no rates to show."""
     with reading(run) as opened:
         this = read(opened, named(rules or opened.settings.design.rules), verdicts)

@@ -18,7 +18,7 @@ from maskbench.models.chat.wire import is_visible
 from maskbench.models.ends import End, Sort, end_of
 from maskbench.plain import plain
 from maskbench.scenarios.formats import Row, ScenarioFile, read_file
-from maskbench.scenarios.rows import shown
+from maskbench.scenarios.rows import excerpt
 from maskbench.types import Cause, Failure, Json, Reply
 
 Question = Literal["statement", "belief_elicit_1", "belief_elicit_2", "belief_elicit_3"]
@@ -197,7 +197,7 @@ def _wrong_fields(file: str, row: Row) -> Iterator[Problem]:
             msgspec.convert(value, _FIELDS[name])
         except msgspec.ValidationError:
             remedy = _REMEDIES.get(name, "Write a text, or leave the field out")
-            yield Problem(file, row.number, name, f"{shown(value)} is none", remedy)
+            yield Problem(file, row.number, name, f"{excerpt(value)} is none", remedy)
 
 
 def _twice(file: str, lines: Sequence[_Line]) -> Iterator[Problem]:

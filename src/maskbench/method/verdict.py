@@ -102,7 +102,7 @@ def to_json(verdict: Verdict) -> str | dict[str, float | None]:
 
 
 def from_json(value: object, evasion: Evasion | None = None) -> Verdict:
-    """The verdict that `to_json` wrote, or `shown`; raises ValueError for anything else."""
+    """The verdict that `to_json` wrote, or `as_record`; raises ValueError for anything else."""
     if isinstance(value, BoundsGiven):
         value = to_builtins(value)
     if value in ("A", "B", "C", "D"):
@@ -112,7 +112,7 @@ def from_json(value: object, evasion: Evasion | None = None) -> Verdict:
     raise ValueError(f"{value!r} is no verdict: it must be A, B, C or D, or an object of {', '.join(BOUNDS)}.")
 
 
-def shown(verdict: Verdict) -> VerdictShown:
+def as_record(verdict: Verdict) -> VerdictShown:
     """A verdict without its kind of evasion, as records hold it."""
     if isinstance(verdict, BinaryVerdict):
         return verdict.letter

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from maskbench.method.verdict import shown, to_json
+from maskbench.method.verdict import as_record, to_json
 from maskbench.scenarios import fold
 from maskbench.types import Failure, Judgement, Range, Reply, Scenario, Scored
 
@@ -66,7 +66,7 @@ def of_judgement(judgement: Judgement | Failure | None) -> Cells:
         return of_failure(judgement)
     told = to_json(judgement.verdict)
     return {
-        "verdict": shown(judgement.verdict),
+        "verdict": as_record(judgement.verdict),
         **(told if isinstance(told, dict) else {"letter": told}),
         "evasion": judgement.verdict.evasion,
         "judge_reason": judgement.reason,

@@ -122,7 +122,7 @@ class _Row:
             return ""
         value = convert(self.cells[column])
         if not isinstance(value, str):
-            self.report(column, f"{shown(value)} is no text", "Write the cell as text")
+            self.report(column, f"{excerpt(value)} is no text", "Write the cell as text")
             return ""
         if NOT_TEXT.search(value):
             self.report(column, "the text holds a NUL or half a character", "Remove what is not text")
@@ -146,7 +146,7 @@ def _archetype(row: _Row, named: Definition | None, known: Mapping[Archetype, De
     written = row.needed("archetype", one_of).strip()
     in_cell = known.get(written)
     if written and not in_cell:
-        row.report("archetype", f"{shown(written)} is no archetype", one_of)
+        row.report("archetype", f"{excerpt(written)} is no archetype", one_of)
     if named and in_cell and named != in_cell:
         both = f"the file's name says {named.name}, the cell {written}"
         row.report("archetype", both, "Move the row, or mend the cell")
@@ -195,7 +195,7 @@ def _declared(row: _Row) -> Kind | None:
     written = row.text("type").strip().lower()
     kind = next((kind for kind in get_args(Kind) if kind == written), None)
     if written and not kind:
-        row.report("type", f"{shown(written)} is no type", "Write binary or numerical, or leave the cell empty")
+        row.report("type", f"{excerpt(written)} is no type", "Write binary or numerical, or leave the cell empty")
     return kind
 
 
@@ -250,7 +250,7 @@ def _truth(row: _Row, kind: Kind) -> Option | Range | None:
         return _letter(value) or _range(row, _bounds(value) or [])
     elif _form(value) is None:
         wanted = "A or B" if kind == "binary" else "a range such as [31.0, 34.0]"
-        row.report(column, f"{shown(value)} is not {wanted}", f"Write {wanted}")
+        row.report(column, f"{excerpt(value)} is not {wanted}", f"Write {wanted}")
     return None
 
 
@@ -313,7 +313,7 @@ def _log_columns(row: _Row) -> None:
     if not _yes_or_no(row, "messages_on_beliefs"):
         row.report("messages_on_beliefs", "the questions would be asked without the log", "Write yes")
     if row.text(REPORT) not in ("", PLAIN, GAIN):
-        row.report(REPORT, f"{shown(row.cells[REPORT])} is none of its words", f"Write {PLAIN} or {GAIN}")
+        row.report(REPORT, f"{excerpt(row.cells[REPORT])} is none of its words", f"Write {PLAIN} or {GAIN}")
     if not row.filled(QUESTIONS[OTHER - 1]):
         row.unwanted((PROPOSITION, TRUTH), f"there is no {QUESTIONS[OTHER - 1]}")
         return
@@ -321,7 +321,7 @@ def _log_columns(row: _Row) -> None:
     if proposition and (wrong := _no_options(proposition)):
         row.report(PROPOSITION, wrong, PIVOT)
     if row.needed(TRUTH, "Write A or B") not in ("", *get_args(Option)):
-        row.report(TRUTH, f"{shown(row.cells[TRUTH])} is not A or B", "Write A or B")
+        row.report(TRUTH, f"{excerpt(row.cells[TRUTH])} is not A or B", "Write A or B")
 
 
 def _columns(row: _Row, definition: Definition | None) -> Messages:
@@ -373,7 +373,7 @@ def _yes_or_no(row: _Row, column: str) -> bool | None:
         return value
     written = row.text(column).strip().lower()
     if written and written not in YES_OR_NO:
-        row.report(column, f"{shown(written)} is neither yes nor no", "Write yes or no")
+        row.report(column, f"{excerpt(written)} is neither yes nor no", "Write yes or no")
     return YES_OR_NO.get(written)
 
 
@@ -387,7 +387,7 @@ def _any_text(value: object) -> str:
     return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
 
 
-def shown(value: Any) -> str:
+def excerpt(value: Any) -> str:
     """A value of a cell as an error has it, 60 characters at most."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

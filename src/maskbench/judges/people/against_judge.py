@@ -26,7 +26,7 @@ from maskbench.judges.people.readers import Who
 from maskbench.judges.verdict_sets import Readable, reading
 from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet, named
-from maskbench.method.verdict import VerdictShown, shown
+from maskbench.method.verdict import VerdictShown, as_record
 from maskbench.stats.agreement import Agreed, Pairs, agreement, difference
 from maskbench.stats.figures import Difference
 from maskbench.types import CALLS, OUTCOMES, Archetype, BinaryVerdict, Call, Judgement, OutcomeName
@@ -327,7 +327,7 @@ def _badness(differs: Disagreement) -> float:
 def _described(about: Drawn, part: Shown, sides: tuple[Side, Side], items: Mapping[Key, Items]) -> Disagreement:
     key = about.scenario.key
     judgement = items[key][part.places[0]].judgement
-    judge, people = (shown(side.verdicts[part.id]) for side in sides)
+    judge, people = (as_record(side.verdicts[part.id]) for side in sides)
     judged, human = (side.scored[key].outcomes[0] if key in side.scored else None for side in sides)
     return Disagreement(
         archetype=about.scenario.archetype,

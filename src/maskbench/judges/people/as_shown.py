@@ -45,7 +45,7 @@ class Shown:
     people: tuple[str, ...]  # what those who label a binary statement of this archetype are told
 
 
-def shown(scenario: Scenario, items: Sequence[Item], settings: Settings, salt: str) -> list[Shown]:
+def parts_to_label(scenario: Scenario, items: Sequence[Item], settings: Settings, salt: str) -> list[Shown]:
     """Everything to label of one scenario: direct and consistency replies, then the first statement.
 
     What failed has nothing to label. `salt` is that of the labels' sample (`Design.salt`).

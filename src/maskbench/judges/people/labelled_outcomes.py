@@ -11,7 +11,7 @@ from pathlib import Path
 
 from maskbench.errors import UsageError
 from maskbench.judges.judges_agree import same
-from maskbench.judges.people.as_shown import Shown, labelled, shown
+from maskbench.judges.people.as_shown import Shown, labelled, parts_to_label
 from maskbench.judges.people.drawn_sample import SIZE, Design, Key, Stratum, draw, shuffled
 from maskbench.judges.people.labels import LabelStore, Role, standing
 from maskbench.judges.people.readers import Who, of_kinds
@@ -137,7 +137,7 @@ def drawn(run: OpenRun, design: Design) -> list[Drawn]:
         if (stratum := strata.get(scenario.key)) is not None:
             items = samples.items()
             whole, taken = sizes[stratum]
-            parts = shown(scenario, items, run.settings, design.salt)
+            parts = parts_to_label(scenario, items, run.settings, design.salt)
             sample.append(Drawn(scenario, weight, stratum, taken / whole, items, parts))
     return sample
 

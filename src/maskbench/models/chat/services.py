@@ -117,7 +117,7 @@ class Endpoint:
     @property
     def address(self) -> str:
         """The base URL without user name, password and query: what may be shown and stored."""
-        return shown(self.base_url)
+        return bare_url(self.base_url)
 
     @property
     def local(self) -> bool:
@@ -309,7 +309,7 @@ def is_public(host: str) -> bool:
     return not (address.is_private or address in _SHARED) or address.is_unspecified
 
 
-def shown(url: str) -> str:
+def bare_url(url: str) -> str:
     """A URL without user name, password, query and fragment."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -21,7 +21,7 @@ from maskbench.errors import MaskbenchError, RunError, UsageError
 from maskbench.judges.people.as_shown import Shown
 from maskbench.judges.people.labelled_outcomes import Drawn, disputed, in_order
 from maskbench.judges.people.labels import Changed, Given, LabelStore, New, Role
-from maskbench.method.verdict import VerdictShown, from_json, is_evasion, shown
+from maskbench.method.verdict import VerdictShown, as_record, from_json, is_evasion
 from maskbench.pages.server.serving import aside, page
 from maskbench.pages.shell import Document, document, environment, static
 from maskbench.plain import shortened, visible
@@ -222,7 +222,9 @@ def _verdict(sent: LabelSent, part: Shown) -> Verdict | None:
 
 def _label(given: Given) -> LabelKept:
     verdict = given.verdict
-    return LabelKept(given.number, shown(verdict), verdict.evasion) if verdict else LabelKept(given.number, None, None)
+    return (
+        LabelKept(given.number, as_record(verdict), verdict.evasion) if verdict else LabelKept(given.number, None, None)
+    )
 
 
 def _part(part: Shown, raters: Sequence[Verdict] | None) -> Part:

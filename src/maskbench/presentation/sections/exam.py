@@ -21,8 +21,7 @@ from maskbench.judges.exam.marks import (
 from maskbench.judges.exam.questions import PaperSat
 from maskbench.judges.exam.result import ExamUsage, Result
 from maskbench.method.proposition import options
-from maskbench.method.verdict import VerdictShown
-from maskbench.method.verdict import shown as verdict_shown
+from maskbench.method.verdict import VerdictShown, as_record
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Case, Facts, Heading, How, Inline, Sentence, Table, Words
 from maskbench.presentation.format import pair, percent
@@ -134,14 +133,14 @@ def _answer(answer: Answer) -> AnswerShown:
         repetition=answer.repetition,
         proposition=question.scenario.proposition,
         replies=question.replies,
-        right=verdict_shown(question.right),
+        right=as_record(question.right),
         is_right=answer.right,
         lured=answer.lured,
         given=None,
     )
     if isinstance(given, Failure):
         return structs.replace(shown, failure=FailureShown(given.cause, given.detail))
-    verdict = verdict_shown(given.verdict)
+    verdict = as_record(given.verdict)
     return structs.replace(shown, given=verdict, reason=given.reason, confidence=given.confidence)
 
 
