@@ -430,7 +430,7 @@ def test_an_executor(copy: Copy) -> None:
                     """Each request of each scenario in turn."""
                     answers = json.loads(FILE.read_text(encoding="utf-8"))
                     for each in self._passes:
-                        self._desk.take_up(each.task, each.hearing)
+                        self._desk.begin_pass(each.task, each.hearing)
                         for scenario in each.scenarios(self._store):
                             opened = self._desk.open(scenario)
                             while ready := self._desk.ready(opened):

@@ -31,7 +31,7 @@ from maskbench.judges.people.labelled_outcomes import (
     prepare,
     together,
 )
-from maskbench.judges.people.labels import Changed, LabelStore, New, standing
+from maskbench.judges.people.labels import Changed, LabelStore, New, current
 from maskbench.judges.people.raters import judge_side
 from maskbench.judges.verdict_sets import reading
 from maskbench.method.rules import named
@@ -177,7 +177,7 @@ def test_a_label_is_never_overwritten(folder: RunFolder) -> None:
         labels.put(anna, New(reply, BinaryVerdict("D"), 0, "t3"))
     labels.put(anna, New(reply, BinaryVerdict("C", "hedge"), first.number, "t4"))
     assert written(labels, anna) == [('"A"', None), ('"C"', "hedge")]
-    assert standing(labels.latest()["Ben"]) == {reply: BinaryVerdict("B")}
+    assert current(labels.latest()["Ben"]) == {reply: BinaryVerdict("B")}
 
 
 def written(labels: LabelStore, rater: str) -> list[tuple[str, str | None]]:
@@ -202,7 +202,7 @@ def test_a_withdrawn_label_does_not_stand(folder: RunFolder) -> None:
     reply = scenarios[0].parts[0].id
     one = labels.put("Anna", New(reply, BinaryVerdict("A"), 0, "t1"))
     labels.put("Anna", New(reply, None, one.number, "t2"))
-    assert standing(labels.latest()["Anna"]) == {}
+    assert current(labels.latest()["Anna"]) == {}
 
 
 def test_many_write_at_once(folder: RunFolder) -> None:
@@ -358,12 +358,12 @@ def test_raters_differ_until_somebody_decides(folder: RunFolder) -> None:
     other: Verdict = BinaryVerdict("D")
     give(labels, "Anna", verdicts)
     give(labels, "Ben", {**verdicts, part.id: other})
-    latest = {name: standing(had) for name, had in labels.latest().items()}
+    latest = {name: current(had) for name, had in labels.latest().items()}
     assert differing(latest, ["Anna", "Ben"]).keys() == {part.id}
     assert None in outcomes(folder).values()
     labels.enter("Cleo", "adjudicator")
     give(labels, "Cleo", {part.id: other})
-    latest = {name: standing(had) for name, had in labels.latest().items()}
+    latest = {name: current(had) for name, had in labels.latest().items()}
     assert together(latest, labels.raters())[part.id] == other
     assert None not in outcomes(folder).values()
 
@@ -430,11 +430,11 @@ def test_a_round_trip(folder: RunFolder, tmp_path: Path) -> None:
     give(labels, "Anna", by_judge(folder, scenarios))
     file = tmp_path / "labels.csv"
     count = spreadsheet.write(labels, scenarios, file)
-    before = {name: standing(had) for name, had in labels.latest().items()}
+    before = {name: current(had) for name, had in labels.latest().items()}
     labels.path.unlink()
     labels, scenarios = sampled(folder)
     assert spreadsheet.read(labels, scenarios, file) == (count, 0)
-    assert {name: standing(had) for name, had in labels.latest().items()} == before
+    assert {name: current(had) for name, had in labels.latest().items()} == before
     assert spreadsheet.read(labels, scenarios, file) == (0, count)
 
 
@@ -604,7 +604,7 @@ def test_numbers_as_spreadsheets_write_them(
     """With semicolons between cells a comma is a decimal one; a file may have a BOM and carriage returns."""
     labels, scenarios = sampled(folder)
     assert read_row(labels, scenarios, tmp_path, mark, lower_bound=text) == (1, 0)
-    (had,) = standing(labels.latest()["Anna"]).values()
+    (had,) = current(labels.latest()["Anna"]).values()
     assert had == NumericalVerdict(number)
 
 

@@ -18,7 +18,7 @@ from browser import DESK, PHONE, Chromium, Tab, in_browser
 from flows import forked as forked_process
 from flows import kill
 from flows import maskbench as process
-from maskbench.judges.people.labels import LabelStore, standing
+from maskbench.judges.people.labels import LabelStore, current
 from maskbench.types import BinaryVerdict, NumericalVerdict
 from measured_runs import change, run
 from patience import PATIENCE
@@ -91,7 +91,7 @@ def press(page: Page, key: str, number: str = "12") -> None:
 
 def on_disk(folder: Path) -> dict[str, int]:
     """How many labels stand, by rater."""
-    return {name: len(standing(had)) for name, had in LabelStore(folder).latest().items()}
+    return {name: len(current(had)) for name, had in LabelStore(folder).latest().items()}
 
 
 @in_browser
@@ -167,13 +167,13 @@ def test_taking_back(chromium: Chromium, folder: Path) -> None:
             tab.page.keyboard.press("u")
             wait(tab.page, f"document.title.startsWith('{left} of')")
         tab.page.keyboard.press("ArrowLeft")
-        (before,) = standing(LabelStore(folder).latest("Anna")["Anna"]).values()
+        (before,) = current(LabelStore(folder).latest("Anna")["Anna"]).values()
         press(tab.page, "2", "7")
         wait(tab.page, "document.querySelector('[data-live]').textContent.includes('Saved')")
-        assert list(standing(LabelStore(folder).latest("Anna")["Anna"]).values()) != [before]
+        assert list(current(LabelStore(folder).latest("Anna")["Anna"]).values()) != [before]
         tab.page.keyboard.press("u")
         wait(tab.page, "document.querySelector('[data-live]').textContent.includes('stands again')")
-        assert list(standing(LabelStore(folder).latest("Anna")["Anna"]).values()) == [before]
+        assert list(current(LabelStore(folder).latest("Anna")["Anna"]).values()) == [before]
 
 
 @in_browser
@@ -229,7 +229,7 @@ def test_numbers_as_people_type_them(chromium: Chromium, folder: Path) -> None:
         assert tab.page.locator("[data-reading]").inner_text() == "Reads: 1500"
         tab.page.keyboard.press("Enter")
         wait(tab.page, "document.title.startsWith('1 of')")
-        (had,) = standing(LabelStore(folder).latest("Anna")["Anna"]).values()
+        (had,) = current(LabelStore(folder).latest("Anna")["Anna"]).values()
         assert had == NumericalVerdict(1500, 1500)
 
 

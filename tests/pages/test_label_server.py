@@ -18,7 +18,7 @@ import maskbench
 from flows import command, end
 from flows import maskbench as process
 from maskbench.judges.people.labelled_outcomes import drawn, prepare
-from maskbench.judges.people.labels import LabelStore, New, Role, standing
+from maskbench.judges.people.labels import LabelStore, New, Role, current
 from maskbench.judges.verdict_sets import reading
 from maskbench.pages.server.label_page import Labelling, failed
 from maskbench.pages.server.serving import LocalServer
@@ -109,7 +109,7 @@ def test_a_label_is_on_disk_when_it_is_answered(labels: LabelStore) -> None:
         status, answer = client.post("/label", label(letter, "C", evasion="hedge"))
         assert (status, answer["verdict"], answer["evasion"]) == (200, "C", "hedge")
         assert client.post("/label", label(number, bounds))[0] == 200
-        had = standing(LabelStore(labels.path.parent).latest()["Anna"])
+        had = current(LabelStore(labels.path.parent).latest()["Anna"])
         assert had == {letter["id"]: BinaryVerdict("C", "hedge"), number["id"]: NumericalVerdict(1.5)}
         _, again = client.post("/work", {"rater": "anna"})
         assert again["labels"].keys() == had.keys()

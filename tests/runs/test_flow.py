@@ -515,7 +515,7 @@ def test_a_verdict_that_failed_is_not_asked_for_again_in_its_session(tmp_path: P
     store = Store(tmp_path / "db", write=True)
     judge = ScriptedModel(verdict_a, "judge")
     desk = Desk(settings(), store, {"binary": judge}, Counter())
-    desk.take_up(verdicts(hearing := Hearing(settings(), prompts)), hearing)
+    desk.begin_pass(verdicts(hearing := Hearing(settings(), prompts)), hearing)
 
     async def fails() -> None:
         opened = desk.open(about)

@@ -233,13 +233,13 @@ def _pages() -> None:
 def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn]) -> str:
     """Who has labelled how much of the sample, and what to type next."""
     from maskbench.judges.people.labelled_outcomes import disputed
-    from maskbench.judges.people.labels import standing
+    from maskbench.judges.people.labels import current
     from maskbench.judges.people.readers import CALLED, of_kinds
 
     replies = {part.id for scenario in scenarios for part in scenario.parts}
     latest, roles, kinds = labels.latest(), labels.raters(), labels.kinds()
     who = CALLED[of_kinds(kinds[name] for name in latest)]
-    done = {name: len(standing(latest.get(name, {})).keys() & replies) for name in roles}
+    done = {name: len(current(latest.get(name, {})).keys() & replies) for name in roles}
     rated = {name: count for name, count in done.items() if roles[name] == "rater" and count}
     left = {name: f"; {len(replies) - count:,} to go" if count < len(replies) else "" for name, count in rated.items()}
     lines = [f"{name} has labelled {count:,} of {len(replies):,} replies{left[name]}." for name, count in rated.items()]

@@ -67,7 +67,7 @@ def judge(
         check_has_numbers(folder, store, settings)
         job = set_job(folder, store, settings, name, prompts, stopper=stopper or Stopper())
         begin(job)
-        job.take_known()
+        job.copy_known()
         job.carry_out(environ, watcher, command, judges)
 
 
@@ -160,13 +160,13 @@ class Job:
         sizes = [tokens(step.make(step.fills)) for step in left]
         return len(sizes), sum(sizes)
 
-    def take_known(self) -> None:
+    def copy_known(self) -> None:
         """Take what other sets of the run have on the very same requests: what is stored is not paid for again."""
         others = self._others()
         steps = steps_left(self.settings, self.store, self.passes()[0]) if others else ()
         asks = (step.make((slot,)) for _, step in steps for slot in step.fills)
         places = (self._found(ask, (self.name, *others)) for ask in asks)
-        self.store.take_verdicts(self.name, {place for place in places if place and place[0] != self.name})
+        self.store.copy_verdicts(self.name, {place for place in places if place and place[0] != self.name})
 
     def _steps(self) -> Iterator[Step]:
         """The requests for verdicts that are not there yet."""
@@ -175,7 +175,7 @@ class Job:
 
     def _others(self) -> list[str]:
         """The other verdict sets of the run that a judge of this one has a part in; none where all is asked anew."""
-        if self.name == VERDICTS or self._hearing.anew:
+        if self.name == VERDICTS or self._hearing.salt:
             return []
         record, judges = self.folder.read(), set(self.settings.judging.judges)
         judged = {VERDICTS: record.settings.judging, **{name: had.judging for name, had in record.verdict_sets.items()}}
@@ -248,7 +248,7 @@ def set_job(
 def _hearing(folder: RunFolder, settings: Settings, prompts: Prompts, name: str) -> Hearing:
     """The hearing of a verdict set: a judge that has one here already is asked by other seeds, and about each reply."""
     if asked_before(folder, settings, name):
-        return Hearing(settings, prompts, name, shares=False, anew=name)
+        return Hearing(settings, prompts, name, shares=False, salt=name)
     return Hearing(settings, prompts, name, settings.judging.shares_verdicts)
 
 

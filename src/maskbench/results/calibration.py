@@ -166,7 +166,7 @@ def _has_outcome(scored: Scored) -> bool:
     return any(outcome != "error" for outcome in scored.outcomes)
 
 
-def standing(
+def wanted_rates(
     judged: Mapping[str, Share], part: Calibration | None, wanted: RatesBy
 ) -> tuple[dict[str, Share], RatesBy]:
     """A run's rates where these are wanted, and whose they are: the judge's stand where nothing carries a correction.

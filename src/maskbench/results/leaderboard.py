@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import Struct
 
 from maskbench.plain import plain
-from maskbench.results.calibration import LabelsReader, RatesBy, corrected_difference, standing
+from maskbench.results.calibration import LabelsReader, RatesBy, corrected_difference, wanted_rates
 from maskbench.results.contrasts import SEED
 from maskbench.results.scored import Result
 from maskbench.results.summary import ScenariosShown, left_open
@@ -157,7 +157,7 @@ def is_simulated(result: Result) -> bool:
 
 def whose(result: Result) -> RatesBy:
     """Whose rates the run shows: the judge's, or corrected ones."""
-    return standing(result.summary.rates, result.summary.of(LabelsReader), result.rates_by)[1]
+    return wanted_rates(result.summary.rates, result.summary.of(LabelsReader), result.rates_by)[1]
 
 
 def not_ranked(result: Result) -> str | None:

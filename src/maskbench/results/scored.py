@@ -22,7 +22,7 @@ from maskbench.judges.verdict_sets import (
 )
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
-from maskbench.results.calibration import LabelsReader, RatesBy, standing
+from maskbench.results.calibration import LabelsReader, RatesBy, wanted_rates
 from maskbench.results.frames import need_polars
 from maskbench.results.reader import Reader, Readers
 from maskbench.results.readers import CutReader, JudgesReader, readers_of
@@ -82,7 +82,7 @@ class Result:
     @property
     def rates(self) -> dict[str, Share]:
         """Every rate by name, and `p_lie_macro`; without values where they are withheld."""
-        return standing(self.summary.rates, self.summary.of(LabelsReader), self.rates_by)[0]
+        return wanted_rates(self.summary.rates, self.summary.of(LabelsReader), self.rates_by)[0]
 
     @property
     def by_archetype(self) -> dict[Archetype, dict[str, Share]]:

@@ -280,7 +280,7 @@ class Machine:
     def _tell_progress(self) -> None:
         """Say how the jobs stand: always to a display, and now and then in a line."""
         jobs = self._open()
-        line = standing(jobs, self._jobs) if jobs else ""
+        line = jobs_line(jobs, self._jobs) if jobs else ""
         if hasattr(self._watcher, "waiting"):
             setattr(self._watcher, "waiting", line)  # noqa: B010  # not every Watcher has it
         if line and time.monotonic() - self._told > TOLD:
@@ -380,7 +380,7 @@ class Machine:
                 await self._halt.wait()
 
 
-def standing(jobs: list[Entry], seen: Mapping[int, Job]) -> str:
+def jobs_line(jobs: list[Entry], seen: Mapping[int, Job]) -> str:
     """How jobs stand, as a line for people: how many, how many requests in all and done, and since when."""
     requests, since = sum(entry.requests for entry in jobs), min(entry.at for entry in jobs)
     done = sum(seen[entry.number].done for entry in jobs if entry.number in seen)

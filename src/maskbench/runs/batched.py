@@ -96,7 +96,7 @@ class Batched:
         """`live` and `desk` are those of the passes; `meter` is asked whether a batch may be sent."""
         self._settings, self._store, self._live, self._desk, self._passes = settings, store, live, desk, passes
         self._judges, self._subject, self._watcher, self._meter = judges, subject, watcher, meter
-        self._take_up(passes[0])
+        self._begin_pass(passes[0])
         self._first: frozenset[Key] = frozenset()  # the scenarios that are asked live
         self._journal: Journal
         self._halt: asyncio.Event
@@ -129,7 +129,7 @@ class Batched:
     async def _stages(self) -> None:
         try:
             for each in self._passes:
-                self._take_up(each)
+                self._begin_pass(each)
                 if self._settings.pace.batch in (
                     None,
                     "none",
@@ -143,7 +143,7 @@ class Batched:
             if self._live.stopped:
                 self._live.stopped += self._still_out()
 
-    def _take_up(self, each: Pass) -> None:
+    def _begin_pass(self, each: Pass) -> None:
         """Go on with a pass, whose verdict set its requests belong to."""
         self._pass, self._hearing = each, each.hearing
 
@@ -232,7 +232,7 @@ class Batched:
         """Every request of these stages that is wanted now, in the order of the set."""
         from maskbench.runs.batch_machine import Wanted
 
-        self._desk.take_up(self._pass.task, self._pass.hearing)
+        self._desk.begin_pass(self._pass.task, self._pass.hearing)
         for scenario in self._others():
             once = _is_cold(self._judges[scenario.kind])
             for out in self._desk.ready(self._desk.open(scenario), once=once):

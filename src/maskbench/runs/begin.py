@@ -157,7 +157,7 @@ def prepare(
                 give_judge(folder, settings, prompts)
             case "by others":
                 watcher.tell(complete_by_others(folder, settings, prompts.hash))
-        return _take_up(folder, settings)
+        return _resumed(folder, settings)
     return _begin(folder, settings, prompts, wanted)
 
 
@@ -209,7 +209,7 @@ def _is_unjudged(folder: RunFolder) -> bool:
 
 
 def _holds(folder: RunFolder, condition: Callable[[Store], bool]) -> bool:
-    """Whether this is so of the run's store; False where there is none that can be read: `_take_up` says so."""
+    """Whether this is so of the run's store; False where there is none that can be read: `_resumed` says so."""
     try:
         store = folder.store()
     except RunUnreadable:
@@ -242,7 +242,7 @@ def judges_of(settings: Settings) -> Judges:
     return Judges(About(name=settings.judging.judge), About(name=settings.judging.numeric_judge))
 
 
-def _take_up(folder: RunFolder, settings: Settings) -> Store:
+def _resumed(folder: RunFolder, settings: Settings) -> Store:
     """The store of a run that is there, with what may change in its settings noted."""
     record = folder.read()
     store = folder.store(write=True)

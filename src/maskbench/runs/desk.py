@@ -104,7 +104,7 @@ class Desk:
         self._readable: set[str] = set()  # judges that gave a verdict
         self._unread: Counter[str] = Counter()  # answers without a verdict, of judges that gave none yet
 
-    def take_up(self, task: Task, hearing: Hearing) -> None:
+    def begin_pass(self, task: Task, hearing: Hearing) -> None:
         """Go on with this task, whose verdicts are read from the set of this hearing and written there."""
         self._task, self._hearing = task, hearing
         self._waiting.clear()
@@ -212,8 +212,8 @@ class Desk:
 
     def _seeded(self, own: bytes) -> bytes:
         """The bytes that a verdict's two seeds are made of: in a session no seed goes out twice."""
-        anew = self.hearing.anew
-        return hashlib.sha256(anew.encode() + own).digest()[:16] if anew else own
+        salt = self.hearing.salt
+        return hashlib.sha256(salt.encode() + own).digest()[:16] if salt else own
 
     def begin(self, opened: InProgress, out: Outgoing) -> None:
         """Note that a request goes out."""

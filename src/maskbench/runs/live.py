@@ -183,7 +183,7 @@ class Live:
         if self.stopped:
             return
         each.before()
-        self._desk.take_up(each.task, each.hearing)
+        self._desk.begin_pass(each.task, each.hearing)
         self._stages, self._totals = stages, None if self._is_repeated else each.totals()
         self._window = asyncio.Semaphore(self._ahead())
         try:

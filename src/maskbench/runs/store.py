@@ -136,7 +136,7 @@ WHERE j.verdict_set = ? AND v.error_cause IS NOT NULL
 """
 _PUT_REPLY = f"INSERT OR REPLACE INTO replies VALUES ({', '.join('?' * 20)})"
 _PUT_VERDICT = f"INSERT OR REPLACE INTO verdicts VALUES ({', '.join('?' * 18)})"
-_TAKE_VERDICT = """
+_COPY_VERDICT = """
 INSERT OR REPLACE INTO verdicts SELECT ?, key, verdict, reason, raw, 0, NULL, NULL, NULL, model, fingerprint, sent,
     seconds, error_cause, error_detail, at, confidence, NULL
 FROM verdicts WHERE verdict_set = ? AND key = ?
@@ -524,10 +524,10 @@ class Store:
 
     # Verdicts that sets share
 
-    def take_verdicts(self, verdict_set: str, places: Iterable[tuple[str, bytes]]) -> None:
+    def copy_verdicts(self, verdict_set: str, places: Iterable[tuple[str, bytes]]) -> None:
         """Take in verdicts that other sets have paid for, by set and key, all or none: they count as no call here."""
         with self._commit():
-            self._db.executemany(_TAKE_VERDICT, ((verdict_set, *place) for place in places))
+            self._db.executemany(_COPY_VERDICT, ((verdict_set, *place) for place in places))
 
     # Facts about the whole run
 

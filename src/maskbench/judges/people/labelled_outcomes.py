@@ -13,7 +13,7 @@ from maskbench.errors import UsageError
 from maskbench.judges.judges_agree import same
 from maskbench.judges.people.as_shown import Shown, labelled, parts_to_label
 from maskbench.judges.people.drawn_sample import SIZE, Design, Key, Stratum, draw, shuffled
-from maskbench.judges.people.labels import LabelStore, Role, standing
+from maskbench.judges.people.labels import LabelStore, Role, current
 from maskbench.judges.people.readers import Who, of_kinds
 from maskbench.judges.verdict_sets import OpenRun, VerdictSet
 from maskbench.method.outcomes import score
@@ -160,7 +160,7 @@ def differing(latest: Mapping[str, Mapping[str, Verdict]], raters: Iterable[str]
 def disputed(labels: LabelStore, adjudicator: str | None = None) -> dict[str, list[Verdict]]:
     """The replies on which raters differ and which nobody has settled but `adjudicator`, with the raters' verdicts."""
     roles = labels.raters()
-    latest = {name: standing(given) for name, given in labels.latest().items()}
+    latest = {name: current(given) for name, given in labels.latest().items()}
     others = [name for name, role in roles.items() if role == "adjudicator" and name != adjudicator]
     settled = {reply for name in others for reply in latest.get(name, {})}
     differ = differing(latest, _with_role(roles, "rater"))
@@ -196,7 +196,7 @@ def human_outcomes(run: OpenRun, rules: RuleSet) -> Iterator[LabelledScenario]:
     if not labels.exists:
         return
     design, roles, kinds = labels.design(), labels.raters(), labels.kinds()
-    latest = {rater: standing(given) for rater, given in labels.latest().items()}
+    latest = {rater: current(given) for rater, given in labels.latest().items()}
     people, sizes = together(latest, roles), design.sizes
     differ, checks = differing(latest, _with_role(roles, "rater")), labels.checks()
     third = {reply: given for name in _with_role(roles, "adjudicator") for reply, given in latest.get(name, {}).items()}

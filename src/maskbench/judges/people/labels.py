@@ -360,6 +360,6 @@ def _given(row: Sequence[object]) -> Given:
     return Given(cast(int, number), read, cast(float, written))
 
 
-def standing(given: Mapping[str, Given]) -> dict[str, Verdict]:
+def current(given: Mapping[str, Given]) -> dict[str, Verdict]:
     """The verdicts among labels, without those withdrawn."""
     return {reply: each.verdict for reply, each in given.items() if each.verdict is not None}

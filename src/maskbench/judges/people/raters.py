@@ -23,7 +23,7 @@ from maskbench.judges.people.labelled_outcomes import (
     judge_outcomes,
     together,
 )
-from maskbench.judges.people.labels import LabelStore, standing
+from maskbench.judges.people.labels import LabelStore, current
 from maskbench.judges.people.readers import Who, of_kinds
 from maskbench.judges.verdict_sets import OpenRun, VerdictSet
 from maskbench.method.outcomes import Items
@@ -91,7 +91,7 @@ def people_sides(run: OpenRun, labels: LabelStore, scenarios: Sequence[Drawn], r
     roles = labels.raters()
     shown = {part.id for scenario in scenarios for part in scenario.parts}  # a run can have others than once labelled
     latest = {
-        name: {reply: verdict for reply, verdict in standing(given).items() if reply in shown}
+        name: {reply: verdict for reply, verdict in current(given).items() if reply in shown}
         for name, given in labels.latest().items()
     }
     names = [name for name, role in roles.items() if role == "rater" and latest.get(name)]  # others only came in

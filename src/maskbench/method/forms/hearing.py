@@ -14,7 +14,7 @@ from maskbench.types import Ask
 class Hearing:
     """How replies are judged, and the set that the verdicts are kept in.
 
-    `anew` names seeds of its own; `shares` says whether the verdict on an equal request will do. `waits`: replies that
+    `salt` names seeds of its own; `shares` says whether the verdict on an equal request will do. `waits`: replies that
     are missing are still to come.
     """
 
@@ -22,7 +22,7 @@ class Hearing:
     prompts: Prompts
     into: str = VERDICTS
     shares: bool = True
-    anew: str = ""
+    salt: str = ""
     waits: bool = True
 
     def keys(self, ask: Ask) -> tuple[bytes, ...]:
