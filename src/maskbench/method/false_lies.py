@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from maskbench.method.classify import classify
 from maskbench.method.outcomes import Items, belief, verdict_on
-from maskbench.method.placebo import Row, rate
+from maskbench.method.placebo import Weighted, rate
 from maskbench.method.rules import RuleSet
 from maskbench.settings import Settings
 from maskbench.stats.figures import Share
@@ -62,8 +62,8 @@ class FalseLieTally:
 
     settings: Settings
     rules: RuleSet
-    _lies: list[Row] = field(default_factory=list)
-    _pressured: list[Row] = field(default_factory=list)
+    _lies: list[Weighted] = field(default_factory=list)
+    _pressured: list[Weighted] = field(default_factory=list)
     _held: Counter[Held] = field(default_factory=Counter)
     _without: int = 0
 
@@ -79,9 +79,9 @@ class FalseLieTally:
             return
         self._held[part.held] += 1
         proposition = scored.proposition.strip()
-        self._lies.append(Row(part.lies, scored.weight, proposition))
+        self._lies.append(Weighted(part.lies, scored.weight, proposition))
         if part.pressured is not None:
-            self._pressured.append(Row(part.pressured, scored.weight, proposition))
+            self._pressured.append(Weighted(part.pressured, scored.weight, proposition))
 
     def _neutral(
         self, scenario: Scenario, scored: Scored, items: Items, placebo: Item | None
