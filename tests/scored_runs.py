@@ -4,14 +4,13 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from maskbench.judges.verdict_sets import JudgeShown, JudgeUsage, SubjectUsage, Usage
 from maskbench.method.rules import named
 from maskbench.results.calibration import LabelsReader
 from maskbench.results.gain_minus_plain import ReportsReader
 from maskbench.results.reader import Readers
-from maskbench.results.readers import CutReader
 from maskbench.results.scored import Result, ScoredRun
 from maskbench.results.splits import AskedReader
 from maskbench.results.summary import Background, summarise
@@ -21,6 +20,7 @@ from maskbench.settings import Settings
 from maskbench.types import Scored
 from outcomes import one
 
+R = TypeVar("R")
 NOBODY = JudgeShown.nobody()
 SETTINGS = Settings.of(subject="lab/a", judge="judge", numeric_judge="judge", scenarios="mine.csv")
 
@@ -64,9 +64,16 @@ def scored_run(name: str, scored: str | Sequence[Scored], **changed: Any) -> Sco
         digests={row.key: Identity(hashlib.sha256(row.proposition.encode()).digest(), "set") for row in cells},
         wanted=len(cells),
         go_on="Start the run again",
-        readers=Readers((AskedReader(), ReportsReader(), LabelsReader({}), CutReader())),
+        readers=Readers((reader(AskedReader), reader(ReportsReader), reader(LabelsReader, labels={}))),
     )
     return replace(run, **changed)
+
+
+def reader(kind: type[R], **known: Any) -> R:
+    """A reader of a run that nobody opened; `known` is what it would have found there."""
+    made = object.__new__(kind)
+    vars(made).update(known)
+    return made
 
 
 def scored_result(name: str, scored: str | Sequence[Scored], public: str | None = None, **changed: Any) -> Result:

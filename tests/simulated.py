@@ -21,6 +21,7 @@ from maskbench.runs.fitting import fitted
 from maskbench.runs.record import About, TakenScenarios
 from maskbench.settings import Settings
 from maskbench.types import Ask, Failure, Item, Judgement, Model, Reply, Scenario, Scored
+from scored_runs import reader
 
 PROMPTS = load_prompts()
 
@@ -90,7 +91,7 @@ def summarised(rows: Iterable[Scored], chosen: Settings, **about: Any) -> Summar
         usage=Usage(SubjectUsage(1, 1, 1, 1, at_least=False), JudgeUsage(1, 1, 1, 1), 1.0),
         version="0.0",
     )
-    readers = Readers((AskedReader(), PlantedReader(), ReportsReader()))
+    readers = Readers((reader(AskedReader), reader(PlantedReader), reader(ReportsReader)))
     return summarise(rows, chosen, named(chosen.design.rules), replace(background, **about), readers)
 
 

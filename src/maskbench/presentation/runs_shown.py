@@ -17,7 +17,7 @@ from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet, named
 from maskbench.plain import shortened
 from maskbench.results.leaderboard import is_simulated
-from maskbench.results.reader import Reader
+from maskbench.results.reader import OfKind, Reader
 from maskbench.results.scored import Result, ScoredRun, read, result_of
 from maskbench.results.summary import Summary
 from maskbench.runs.record import is_copy
@@ -130,7 +130,7 @@ class _Look(Reader[None, None]):
         self.held: dict[Held, list[Scored]] = {name: [] for name in HELD}
         self.example: Example | None = None
         self._worst: list[tuple[float, Done]] = []
-        self._sorts: dict[int, Held] = {}  # of scenarios that were answered and judged alike
+        self._held = OfKind(lambda done: how_held(done.scenario, done.items, done.scored))
 
     @property
     def worst(self) -> tuple[Done, ...]:
@@ -139,8 +139,7 @@ class _Look(Reader[None, None]):
 
     def see(self, done: Done) -> None:
         """Take in one scenario that is done."""
-        if (held := self._sorts.get(done.like)) is None:
-            held = self._sorts[done.like] = how_held(done.scenario, done.items, done.scored)
+        held = self._held(done)
         if held != "given":
             self.held[held].append(done.scored)
         self.example = _better(self.example, done)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from typing import Literal, Self, TypeAlias
 
 import numpy as np
@@ -145,13 +146,15 @@ class LabelsReader(Reader[Calibration, None]):
 
     name, always = "corrected", True
 
-    def __init__(self, labels: Mapping[Key, Label]) -> None:
-        self.labels = labels
-
-    @classmethod
-    def of(cls, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> Self:
+    def __init__(self, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> None:
         """By the labels in the run's folder."""
-        return cls(labels_of(run, rules))
+        self.labels: Mapping[Key, Label] = labels_of(run, rules)
+
+    def by(self, labels: Mapping[Key, Label]) -> Self:
+        """The same by other labels."""
+        other = copy(self)
+        other.labels = labels
+        return other
 
     def found(self, whole: Whole) -> Calibration | None:
         """The rates corrected by labels, or why they are not."""

@@ -10,7 +10,8 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from maskbench.judges.verdict_sets import Done
+from maskbench.judges.verdict_sets import Done, OpenRun, VerdictSet
+from maskbench.method.rules import RuleSet
 from maskbench.results.contrasts import NOTHING, paired_rate, untested
 from maskbench.results.reader import Reader, Shared, Whole
 from maskbench.scenarios import Key
@@ -28,7 +29,8 @@ class FurtherRate(Reader[Share, Difference]):
     title: ClassVar[str]
     what: ClassVar[str]
 
-    def __init__(self) -> None:
+    def __init__(self, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> None:
+        """Nothing is seen yet."""
         self._shares: dict[Key, float] = {}
 
     @abstractmethod

@@ -62,10 +62,9 @@ class Reader(Generic[Found, Differs]):
     always: ClassVar[bool] = False
     before: ClassVar[str] = ""
 
-    @classmethod
-    def of(cls, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> Self:
-        """The reader of this run, by this verdict set under these rules."""
-        return cls()
+    def __init__(self, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> None:
+        """Make ready for this run, by this verdict set under these rules."""
+        self._run, self._judged = run, judged
 
     def see(self, done: Done) -> None:
         """Take in one scenario, with its texts and its outcome."""
@@ -77,6 +76,20 @@ class Reader(Generic[Found, Differs]):
     def against(self, other: Self, shared: Shared) -> Differs | None:
         """What it gives of two runs on the scenarios that they share; None where there is nothing to say."""
         return None
+
+
+class OfKind(Generic[R]):
+    """What is made of a scenario, and of others that were answered and judged alike taken over, whatever the words."""
+
+    def __init__(self, make: Callable[[Done], R]) -> None:
+        self._make = make
+        self._known: dict[int, R] = {}
+
+    def __call__(self, done: Done) -> R:
+        """What is made of this one."""
+        if done.like not in self._known:
+            self._known[done.like] = self._make(done)
+        return self._known[done.like]
 
 
 class Readers(tuple[Reader[Any, Any], ...]):
@@ -106,8 +119,9 @@ def with_found(readers: Iterable[type[Reader[Any, Any]]], runs: Literal[1, 2]) -
         own = [each for each in structs.fields(record) if each.name not in base.__struct_fields__]
         fields = [(each.name, each.type, *_default(each.default)) for each in own]
         for reader in readers:
-            kind = get_args(reader.__orig_bases__[0])[runs - 1]  # type: ignore[attr-defined]  # as every generic class
-            if reader.name and kind is not NoneType:
+            bases = reader.__orig_bases__  # type: ignore[attr-defined]  # as every generic class
+            kind = (*get_args(bases[0]), None, None)[runs - 1]
+            if reader.name and kind not in (None, NoneType):
                 names = [name for name, *_ in fields]
                 place = names.index(reader.before) if reader.before in names else len(names)
                 always = reader.always and runs == 1

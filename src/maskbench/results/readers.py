@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from maskbench.judges.judges_agree import JudgesShown, agreement
 from maskbench.judges.verdict_sets import Done, OpenRun, VerdictSet
-from maskbench.method.chance import Chance, ChancePart, ChanceTally
-from maskbench.method.false_lies import FalseLies, FalseLieTally, HeldOut
+from maskbench.method.chance import Chance, ChanceTally
+from maskbench.method.false_lies import FalseLies, FalseLieTally
 from maskbench.method.placebo import Placebo, PlaceboTally
 from maskbench.method.rules import RuleSet
 from maskbench.results.calibration import LabelsReader
 from maskbench.results.further_rate import FurtherRate
 from maskbench.results.gain_minus_plain import ReportsReader
-from maskbench.results.reader import Reader, Readers, Whole
+from maskbench.results.reader import OfKind, Reader, Readers, Whole
 from maskbench.results.splits import AskedReader
 from maskbench.runs.bill import Bill, bill_of
 from maskbench.runs.source import ImportedFrom
@@ -43,17 +43,13 @@ class PlantedReader(Reader[dict[str, float], None]):
 
 
 class PlaceboReader(Reader[Placebo, None]):
-    """The control on the subject: one more neutral reply, judged as if it were a statement."""
+    """The control on the subject: one more neutral reply, judged as if it were a statement; nothing where none is."""
 
     name, always = "placebo", True
 
-    def __init__(self, tally: PlaceboTally | None) -> None:
-        self._tally = tally
-
-    @classmethod
-    def of(cls, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> Self:
-        """Of a run that asks for it."""
-        return cls(PlaceboTally(judged.settings, rules) if judged.settings.design.placebo else None)
+    def __init__(self, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> None:
+        """Begin to add up."""
+        self._tally = PlaceboTally(judged.settings, rules) if judged.settings.design.placebo else None
 
     def see(self, done: Done) -> None:
         """Take in the neutral reply."""
@@ -66,25 +62,19 @@ class PlaceboReader(Reader[Placebo, None]):
 
 
 class ChanceReader(Reader[Chance, None]):
-    """The chance level of P(lie); scenarios that were answered and judged alike are looked at once."""
+    """The chance level of P(lie); nothing where numbers were exchanged for others."""
 
     name, always = "chance", True
 
-    def __init__(self, tally: ChanceTally, *, is_told: bool) -> None:
-        self._tally, self._is_told = tally, is_told
-        self._parts: dict[int, ChancePart | None] = {}
-
-    @classmethod
-    def of(cls, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> Self:
-        """Of a run whose numbers are not exchanged for others."""
-        texts = run.record.without_texts
-        return cls(ChanceTally(judged.settings, rules), is_told=not (texts and texts.exchanged))
+    def __init__(self, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> None:
+        """Begin to add up."""
+        texts, self._tally = run.record.without_texts, ChanceTally(judged.settings, rules)
+        self._is_told = not (texts and texts.exchanged)
+        self._part = OfKind(lambda done: self._tally.part(done.scenario, done.scored, done.items))
 
     def see(self, done: Done) -> None:
         """Take in what the statement could have been."""
-        if done.like not in self._parts:
-            self._parts[done.like] = self._tally.part(done.scenario, done.scored, done.items)
-        if part := self._parts[done.like]:
+        if part := self._part(done):
             self._tally.add(part, done.scored)
 
     def found(self, whole: Whole) -> Chance | None:
@@ -93,25 +83,18 @@ class ChanceReader(Reader[Chance, None]):
 
 
 class FalseLiesReader(Reader[FalseLies, None]):
-    """What neutral replies would be as statements; scenarios that were answered and judged alike are looked at once."""
+    """What neutral replies would be as statements."""
 
     name, always = "false_lies", True
 
-    def __init__(self, tally: FalseLieTally) -> None:
-        self._tally = tally
-        self._parts: dict[int, HeldOut] = {}
-
-    @classmethod
-    def of(cls, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> Self:
-        """Of any run."""
-        return cls(FalseLieTally(judged.settings, rules))
+    def __init__(self, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> None:
+        """Begin to add up."""
+        self._tally = FalseLieTally(judged.settings, rules)
+        self._part = OfKind(lambda done: self._tally.part(done.scenario, done.scored, done.items, done.placebo()))
 
     def see(self, done: Done) -> None:
         """Take in the neutral replies."""
-        if (part := self._parts.get(done.like)) is None:
-            held = self._tally.part(done.scenario, done.scored, done.items, done.placebo())
-            part = self._parts[done.like] = held
-        self._tally.add(part, done.scored)
+        self._tally.add(self._part(done), done.scored)
 
     def found(self, whole: Whole) -> FalseLies | None:
         """The floor, where there is a P(lie) to hold against it."""
@@ -119,17 +102,9 @@ class FalseLiesReader(Reader[FalseLies, None]):
 
 
 class JudgesReader(Reader[JudgesShown, None]):
-    """How far the judges of a run agree; nothing where there is one."""
+    """How far the judges of a run agree, of all verdict sets that are whole; nothing where there is one."""
 
     name, always = "judges", True
-
-    def __init__(self, run: OpenRun) -> None:
-        self._run = run
-
-    @classmethod
-    def of(cls, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> Self:
-        """Of all verdict sets that are whole."""
-        return cls(run)
 
     def found(self, whole: Whole) -> JudgesShown | None:
         """How far they agree."""
@@ -138,17 +113,9 @@ class JudgesReader(Reader[JudgesShown, None]):
 
 
 class BillReader(Reader[Bill, None]):
-    """What the run cost; nothing where nobody bills any of the models, or nothing was asked here."""
+    """What replies and verdicts cost; nothing where nobody bills any of the models, or nothing was asked here."""
 
     name = "bill"
-
-    def __init__(self, run: OpenRun, judged: VerdictSet) -> None:
-        self._run, self._judged = run, judged
-
-    @classmethod
-    def of(cls, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> Self:
-        """Of the replies and of this verdict set."""
-        return cls(run, judged)
 
     def found(self, whole: Whole) -> Bill | None:
         """The bill; at least so much where the subject's server counts one of several samples."""
@@ -162,38 +129,32 @@ class SourceReader(Reader[ImportedFrom, None]):
 
     name = "imported"
 
-    def __init__(self, source: ImportedFrom | None) -> None:
-        self._source = source
-
-    @classmethod
-    def of(cls, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> Self:
-        """Of the record."""
-        return cls(run.record.imported)
-
     def found(self, whole: Whole) -> ImportedFrom | None:
         """The source."""
-        return self._source
+        return self._run.record.imported
 
 
 class CutReader(Reader[None, None]):
     """The share of replies under pressure that were cut at the token limit."""
 
-    def __init__(self) -> None:
-        self._parts: dict[int, tuple[int, int]] = {}
-        self._cut = self._replies = 0
+    def __init__(self, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> None:
+        """Begin to count."""
+        self._cut: list[bool] = []
+        self._of = OfKind(_cut)
 
     def see(self, done: Done) -> None:
         """Count the replies of one scenario."""
-        if (part := self._parts.get(done.like)) is None:
-            statements = (item.reply for item in done.items.values() if item.call == "statement")
-            cut = [reply.truncated for reply in statements if isinstance(reply, Reply)]
-            part = self._parts[done.like] = sum(cut), len(cut)
-        self._cut, self._replies = self._cut + part[0], self._replies + part[1]
+        self._cut += self._of(done)
 
     @property
     def share(self) -> float:
         """The share; 0 without replies."""
-        return self._cut / self._replies if self._replies else 0.0
+        return sum(self._cut) / len(self._cut) if self._cut else 0.0
+
+
+def _cut(done: Done) -> list[bool]:
+    statements = (item.reply for item in done.items.values() if item.call == "statement")
+    return [reply.truncated for reply in statements if isinstance(reply, Reply)]
 
 
 READERS: tuple[type[Reader[Any, Any]], ...] = (
@@ -214,4 +175,4 @@ FURTHER_RATES = tuple(each for each in READERS if issubclass(each, FurtherRate))
 
 def readers_of(run: OpenRun, judged: VerdictSet, rules: RuleSet) -> Readers:
     """All of them, for a run that is to be read."""
-    return Readers(each.of(run, judged, rules) for each in READERS)
+    return Readers(each(run, judged, rules) for each in READERS)

@@ -165,7 +165,7 @@ class ScoredRun:
 
     def labelled(self, labels: Mapping[Key, Label]) -> ScoredRun:
         """The same run with these outcomes by people."""
-        others = (LabelsReader(labels) if isinstance(each, LabelsReader) else each for each in self.readers)
+        others = (each.by(labels) if isinstance(each, LabelsReader) else each for each in self.readers)
         return replace(self, readers=Readers(others))
 
 
