@@ -42,7 +42,7 @@ ONLY = {
 READ = {
     "runs": {
         *("bill", "endings", "estimate", "folder"),
-        *("forecast", "machines", "protocol", "record", "source", "store", "system_prompts"),
+        *("forecast", "machines", "options", "protocol", "record", "source", "store", "system_prompts"),
     },
     "judges": {
         *("doctor_reading", "judges_agree"),

@@ -162,7 +162,7 @@ def test_no_file_and_no_folder(tmp_path: Path) -> None:
     """A folder without the file is told where it was looked for, and a format without a folder what it needs."""
     with pytest.raises(UsageError, match=r"has no evaluation_prompts\.py \(looked for .*mask/prompts"):
         load_prompts(str(tmp_path), "published")
-    with pytest.raises(UsageError, match="needs --judge-prompts DIR"):
+    with pytest.raises(UsageError, match="stand in a checkout of the MASK repository"):
         load_prompts(None, "published")
 
 

@@ -12,6 +12,7 @@ from maskbench.errors import RunMismatch, UsageError
 from maskbench.measurement import measure
 from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical, check_extra
 from maskbench.results.comparability import Differs
+from maskbench.runs.options import check
 from maskbench.settings import Settings, protocol_id, reply_key
 from maskbench.types import Ask, Message, Scenario, conversation
 from scenario_rows import write_jsonl
@@ -147,7 +148,7 @@ def test_they_are_for_models_that_read_them(subject: str) -> None:
     """A model without requests or a template takes neither."""
     for option in ("template_args", "extra_body"):
         with pytest.raises(UsageError, match=r"is none\. Leave it out"):
-            check_extra(settings(subject=subject, **{option: '{"a":1}'}), {})
+            check(settings(subject=subject, **{option: '{"a":1}'}))
 
 
 def test_settings_made_by_hand_are_held_to_the_same() -> None:

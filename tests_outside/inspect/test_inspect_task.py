@@ -560,6 +560,9 @@ def test_options_are_those_of_a_run(small: str) -> None:
         ({"statements": 0}, "statements"),
         ({"archetypes": "known_fact"}, "Did you mean known_facts?"),
         ({"system_prompt": "honets"}, "Did you mean honest?"),
+        ({"prompt_on_beliefs": True}, "Give it, too: --system-prompt NAME"),
+        ({"judge_style": "published"}, "needs --judge-prompts DIR"),
+        ({"judge": "rules/sandbox"}, "reads only what pinocchio says"),
     )
     for options, told in refused:
         with pytest.raises(UsageError, match=told):

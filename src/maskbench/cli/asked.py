@@ -111,12 +111,6 @@ def with_given(settings: Settings, given: Mapping[str, Any]) -> Settings:
     return settings.having(**whole)
 
 
-def check_no_subject(given: Mapping[str, Any]) -> None:
-    """Raise UsageError for batches of a subject where none is asked."""
-    if given.get("batch") in ("subject", "both"):
-        raise UsageError(f"--batch {given['batch']}: no subject is asked here. Give --batch judge.")
-
-
 def _as_typed(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 

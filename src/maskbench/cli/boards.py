@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import Parameter
 
-from maskbench.cli.console import check_form, print_blocks, print_data, print_json, put, redaction, say
+from maskbench.cli.console import print_blocks, print_data, print_json, put, redaction, say
 from maskbench.cli.options import (
     As,
     ComputeFile,
@@ -26,6 +26,7 @@ from maskbench.cli.options import (
 )
 from maskbench.errors import MaskbenchError, UsageError
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.options import check_together
 from maskbench.types import OutputForm
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Told:
     @contextmanager
     def told(self, run: Path | None) -> Iterator[None]:
         """Where the check cannot be made at all, the file says so: one of before would say that all is well."""
-        check_form(self.format, json=self.json)
+        check_together("check", json=self.json, format=self.format)
         try:
             yield
         except Exception as error:
@@ -166,15 +167,12 @@ def check(
     from maskbench.results.gate import EXIT_CODES, Limits, check_run
 
     with told.told(run):
-        if baseline_verdicts is not None and baseline is None:
-            raise UsageError("--baseline-verdicts goes with --baseline. Give both.")
-        if run is None or (max_lie is None and baseline is None and not max_):
-            missing = "Which run?" if run is None else "How much may it lie?"
-            raise UsageError(f"{missing} Give a run and a limit: maskbench check RUN --max-lie 0.5, or --baseline RUN.")
+        if run is None:
+            raise UsageError("Which run? Give a run and a limit: maskbench check RUN --max-lie 0.5, or --baseline RUN.")
+        given = {"max_lie": max_lie, "max_": max_, "as_": as_, "rules": rules}
+        check_together("check", baseline=baseline, baseline_verdicts=baseline_verdicts, **given)
         errors = RunFolder(run).settings().design.max_error_rate if max_error_rate is None else max_error_rate
         limits = Limits(max_lie, min_honest, errors, max_cut, dict(map(_limit, max_ or ())))
-        if as_ is not None and (max_lie is None or baseline or rules):
-            raise UsageError("--as counts lies as a publisher does, for --max-lie. Leave --baseline and --rules out.")
         result, checked = check_run(run, limits, baseline, rules, verdicts, baseline_verdicts, as_)
     told.show(result, checked, limits)
     if code := EXIT_CODES[checked.verdict]:
@@ -207,9 +205,8 @@ def leaderboard(
 
     if not runs:
         raise UsageError("Which runs? Give run folders, or a folder with runs in it: maskbench leaderboard runs/.")
+    check_together("leaderboard", as_=as_, out=out, compute=compute, format=format, rates=rates)
     if as_ is not None:
-        if format in ("csv", "json") or out or compute or rates != "judge":
-            raise UsageError("--as prints a table as text or markdown. Leave --out, --compute and --rates out.")
         _boards_as(runs, as_, verdicts, public, cast(OutputForm, format))
         return
     page = read_page(runs, rules, verdicts, public or (), None if compute is None else read_compute(compute), rates)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from maskbench.cli.console import check_form, print_blocks, print_data, print_json, say
+from maskbench.cli.console import print_blocks, print_data, print_json, say
 from maskbench.cli.options import Format, Rates, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, no_run
+from maskbench.runs.options import check_together
 from maskbench.types import OutputForm
 
 NOT_TESTABLE, NOT_SHOWN = 1, 3
@@ -58,13 +59,13 @@ def compare(
     """
     from maskbench.results.comparison import compare as compared
 
-    check_form(format, json=json)
+    check_together(
+        "compare", json=json, format=format, as_=as_, rules=rules, non_inferiority=non_inferiority, rates=rates
+    )
     if len(runs) < 2:
         told = f" {no_run(runs[0])}" if runs and not RunFolder(runs[0]).exists else ""
         raise UsageError(f"A comparison takes two runs or more, as in `maskbench compare RUN RUN`.{told}")
     if as_:
-        if rules or non_inferiority is not None or rates != "judge":
-            raise UsageError("--as compares one figure of a publisher. Leave --rules, --non-inferiority, --rates out.")
         _compare_as(runs, as_, verdicts, format, json=json)
         return
     data = compared(*runs, rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None, rates=rates).data

@@ -140,12 +140,6 @@ def print_summary(summary: Summary, form: OutputForm = "text", more: str | None 
     print_blocks(result(summary, more if form == "text" else None), form)
 
 
-def check_form(form: str, *, json: bool) -> None:
-    """Refuse two forms of output at once, before anything is read."""
-    if json and form != "text":
-        raise UsageError(f"--json and --format {form} are two forms of one output. Give one of them.")
-
-
 def print_data(
     data: Any,
     blocks: Iterable[Block | Section],

@@ -8,10 +8,7 @@ from maskbench.cli.asked import with_given
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import OK, TOO_MANY_ERRORS, environment, print_data, put, say
 from maskbench.cli.options import DryRun, flag, option, scenario_sets, takes
-from maskbench.errors import UsageError
-
-_SUBJECT = ("temperature", "max_tokens", "reasoning_tokens", "extra_body", "template_args", "tool_calls")
-_JUDGE = ("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens", "judge_prompts")
+from maskbench.runs.options import OF_MODELS, check_together
 
 
 @in_short(
@@ -19,7 +16,7 @@ _JUDGE = ("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens", "ju
     "maskbench doctor openai/gpt-4o --judge anthropic/claude-sonnet-4-5",
     "maskbench doctor vllm/my-model --dry-run",
 )
-@takes(*_SUBJECT, *_JUDGE, "model_options", "timeout", defaults={"timeout": "120.0"})
+@takes(*OF_MODELS, defaults={"timeout": "120.0"})
 def doctor(
     model: Annotated[
         str | None,
@@ -56,10 +53,8 @@ def doctor(
     from maskbench.models.names import check_name, defaults
     from maskbench.presentation.sections.doctor import blocks
 
+    check_together("doctor", model=model, judge=judge, scenarios=scenarios, dry_run=dry_run, **given)
     if model is None:
-        asked = {"judge": judge, "scenarios": scenarios, "dry_run": dry_run or None, **given}
-        if unused := next((name for name, value in asked.items() if value is not None), None):
-            raise UsageError(f"--{unused.replace('_', '-')} is for one model. Name it: maskbench doctor MODEL.")
         return _list(json=json)
     for name in filter(None, (model, judge)):
         check_name(name)

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
-from maskbench.cli.asked import check_no_subject, with_given
+from maskbench.cli.asked import with_given
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     command,
@@ -24,6 +24,7 @@ from maskbench.cli.console import (
 from maskbench.cli.options import OF_JUDGES, DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.runs.folder import ExamFolder
+from maskbench.runs.options import check, check_together
 from maskbench.settings import Settings
 
 if TYPE_CHECKING:
@@ -99,9 +100,9 @@ def exam(
     from maskbench.models.names import check_name
 
     check_name(model)
+    check_together("exam", to=to, stop_early=stop_early, **given)
     settings = _settings(model, given)
-    if to and stop_early:
-        raise UsageError("--to writes the card of a whole exam. Leave --stop-early out.")
+    check(settings)
     given |= {name: how for name, how in (("short", short), ("stop_early", stop_early)) if how}
     given |= {} if repeat == 1 else {"repeat": repeat}
     given |= {"scenarios": scenarios} if scenarios else {}
@@ -135,7 +136,6 @@ def print_marks(result: Result, wrong: int = WRONG, line: str = "", *, json: boo
 def _settings(model: str, given: Mapping[str, Any]) -> Settings:
     from maskbench.judges.exam.sitting import exam_settings
 
-    check_no_subject(given)
     start = exam_settings(model, given.get("judge_style", "reasoning"), given.get("judge_sampling", "maskbench"))
     return with_given(start, given)
 

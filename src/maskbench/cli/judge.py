@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from maskbench.cli.asked import check_no_subject, judged_as
+from maskbench.cli.asked import judged_as
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
@@ -27,6 +27,7 @@ from maskbench.errors import UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.plain import plain
 from maskbench.runs.folder import SUMMARY, RunFolder
+from maskbench.runs.options import check, check_together
 from maskbench.runs.record import judged_settings
 from maskbench.runs.stored_programs import to_ask_by
 from maskbench.settings import Budget, Settings
@@ -87,10 +88,11 @@ def judge(
     Then `maskbench score RUN --verdicts NAME`. Exit codes as for `maskbench run`.
     """
     folder = RunFolder(run)
-    check_no_subject(given)
+    check_together("judge", **given)
     if list_:
         return _list(folder)
     chosen, settings = _chosen(folder, name, judge, given)
+    check(settings)
     if judge is not None and name is None:
         from maskbench.judges.judge_again import own_set
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +17,7 @@ from maskbench.errors import UsageError
 from maskbench.method.rules import RULES, named
 from maskbench.models.install import extra, install
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.options import check_together
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -150,19 +151,11 @@ def label(
     from maskbench.judges.people.readers import checked_kind
     from maskbench.judges.verdict_sets import reading
 
-    given = {"sample": sample, "seed": seed, "out": out, "import": import_, "port": port, "open": opens}
+    how = {"sample": sample, "seed": seed, "out": out, "import_": import_, "port": port or None, "open": opens}
+    check_together("label", **asdict(by), **asdict(shown), **how)
     if shown.show:
-        _check_only_shown({"rater": by.rater, "adjudicate": by.adjudicate, "readers": by.readers, **given})
         return _show(run, verdicts, shown)
-    if unused := next((name for name in ("rules", "worst", "json") if getattr(shown, name) not in (None, False)), None):
-        raise UsageError(f"--{unused} is for --show. Add --show, or leave --{unused} out.")
     rater, adjudicate = by.rater, by.adjudicate
-    if adjudicate and rater:
-        raise UsageError("--rater labels and --adjudicate decides: give one of them.")
-    if adjudicate and (import_ or out):
-        raise UsageError("--adjudicate is for the page. Leave it out: a file has the names and roles of all in it.")
-    if rater and import_ and not out:
-        raise UsageError("--import takes the names that are in the file. Leave --rater out.")
     if out and out.exists() and out != import_:
         raise UsageError(
             f"--out {out}: there is such a file, which may hold labels that are nowhere else. Take them in first "
@@ -198,15 +191,6 @@ def label(
         _serve(labels, scenarios, rater, adjudicate, port, opens)
         say(_closing(run, labels, scenarios))
     return None
-
-
-def _check_only_shown(given: Mapping[str, object]) -> None:
-    """Raise UsageError for an option that says how is labelled, where labels are shown."""
-    for name, value in given.items():
-        if value not in (None, False, 0):
-            raise UsageError(
-                f"--{name} says how is labelled, and --show prints what labels say. Leave one of them out."
-            )
 
 
 def _check_before(names: Sequence[str], out: Path | None, *, serves: bool) -> None:

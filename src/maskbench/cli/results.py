@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
@@ -11,7 +11,6 @@ from cyclopts import Parameter
 
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
-    check_form,
     command,
     print_blocks,
     print_data,
@@ -25,6 +24,7 @@ from maskbench.errors import UsageError
 from maskbench.plain import one_line
 from maskbench.runs.endings import resuming
 from maskbench.runs.folder import RunFolder, is_exam
+from maskbench.runs.options import check_together
 from maskbench.types import OutputForm, RowForm
 
 if TYPE_CHECKING:
@@ -142,22 +142,15 @@ def score(
     from maskbench.results.scored import result
 
     is_card = format == "card"
-    if with_prompt and not is_card:
-        raise UsageError("--with-prompt is about the card. Add --format card, or leave it out.")
-    check_form(format, json=json)
-    if as_ is not None and not is_card and rules:
-        raise UsageError("--as has the rule set of its convention. Leave --rules out.")
+    given = {"as_": as_, "rules": rules, "why": why, "by": by, "max_error_rate": max_error_rate, **asdict(of)}
+    check_together("score", with_prompt=with_prompt, format=format, json=json, **given)
     typed: dict[str, object] = {"--rules": rules, "--by": by, **dict(of.words)}
     typed |= {"--max-error-rate": max_error_rate, "--format card": is_card or None}
     if is_exam(run):
         typed |= {"--verdicts": verdicts, "--as": as_, "--why": why, "--format": None if format == "text" else format}
         _print_marks(run, typed, json=json)
     part = of.part
-    if why is not None:
-        if unused := next((name for name, value in typed.items() if value is not None), None):
-            raise UsageError(f"--why is about two figures of the whole run. Leave {unused} out.")
-        if as_ is None:
-            raise UsageError(f"--why begins at the formula of --as. Add one, as in --as paper --why {why}.")
+    if why is not None and as_ is not None:
         _print_why(run, as_, why, verdicts, format, json=json)  # type: ignore[arg-type]  # it is no card
         return
     if by is not None:
@@ -302,25 +295,20 @@ def export(
     `published` writes a folder of CSVs in the column names of the published scripts. docs/results.md has a table of
     all forms: for whom each is, and whether texts are in it.
     """
-    if format == "run" and (raw or rules or verdicts):
-        raise UsageError("--format run writes the whole run. Leave the options of other forms out.")
+    check_together("export", format=format, out=out, raw=raw, rules=rules, verdicts=verdicts)
     match format:
-        case "run":
+        case "run" if out:
             _export_run(run, out)
         case "jsonl" | "csv" | "parquet" | "published":
             _export_rows(run, format, out, rules, verdicts, raw=raw)
         case _:
-            if raw:
-                raise UsageError(f"--raw is for CSV. Leave it out with --format {format}.")
             _export_markdown(run, out, rules, verdicts)
 
 
-def _export_run(run: Path, out: Path | None) -> None:
+def _export_run(run: Path, out: Path) -> None:
     """Write the run without its texts, and say what went out and what stayed."""
     from maskbench.interop.textless_run import write_without_texts
 
-    if out is None:
-        raise UsageError("--format run needs a place: add --out FOLDER.")
     told = write_without_texts(RunFolder(run), out)
     letters = (
         "A and B of each scenario have changed places, or not, by a coin, so that no answer key goes out"

@@ -33,7 +33,7 @@ from maskbench.cli.options import FULL, GROUPS, DryRun, Like, Shared, flag, opti
 from maskbench.errors import UsageError
 from maskbench.runs.begin import check_measured
 from maskbench.runs.folder import RunFolder, default_name
-from maskbench.runs.options import IN_FILES, JUDGE, OPTIONS
+from maskbench.runs.options import IN_FILES, JUDGE, OPTIONS, check, check_together
 from maskbench.settings import Settings
 
 if TYPE_CHECKING:
@@ -116,8 +116,7 @@ def run(
     Exit codes: 0 done; 1 done, but with too many errors; 2 wrong usage, input, key or model; 4 stopped at --max-cost
     or --max-tokens-total; 130 interrupted.
     """
-    if printed.full and printed.json:
-        raise UsageError("--json prints everything already. Leave --full out.")
+    check_together("run", full=printed.full, json=printed.json)
     with hushed(printed.quiet):
         model, out, given = _with_file(model, out, given)
         if out is not None and (restored := RunFolder(out).restore()):
@@ -133,8 +132,7 @@ def run(
             raise UsageError(f"--out {out} is a file. Give the run a folder of its own.")
         if dry_run:
             return _print_plan(settings, environ, out, json=printed.json)
-        if fresh and out is None:
-            raise UsageError("--fresh is for a folder that holds a run. Name it with --out.")
+        check_together("run", fresh=fresh, out=out)
         if fresh:
             settings = settings.having(marks={})
         folder = out or Path("runs") / default_name(settings, datetime.now().strftime("%Y%m%d-%H%M%S"))
@@ -224,7 +222,6 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     from maskbench.runs.bill import prices_kept
     from maskbench.runs.estimate import by_length, estimate, planned
     from maskbench.runs.meter import known_prices
-    from maskbench.runs.options import check
 
     check(settings)
     check_extra(settings, environ)

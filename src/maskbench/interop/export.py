@@ -23,6 +23,7 @@ from maskbench.judges.verdict_sets import Readable, reading
 from maskbench.method.rules import named
 from maskbench.plain import escaped, plain, unformula
 from maskbench.results.outcome_rows import Cell, OutcomeRow, columns, flat, rows
+from maskbench.runs.options import check_together
 from maskbench.settings import Settings
 from maskbench.types import RowForm, Scenario
 
@@ -81,6 +82,7 @@ def write(
     a spreadsheet could take for a formula is made harmless in CSV, unless `raw`. `verdicts` names a verdict set
     (default: the run's own). Raises UsageError where a form needs a place that is not given, and for an unknown set.
     """
+    check_together("export", format=form, out=to, raw=raw)
     written: Counter[str] = Counter()
     try:
         with reading(run) as opened:
@@ -115,10 +117,10 @@ def _write(
 ) -> None:
     lines = (row for _, row in pairs)
     match form:
-        case "published":
-            write_published(pairs, settings, _place(to, form), str if raw else unformula)
-        case "parquet":
-            with _place(to, form).open("wb") as file:
+        case "published" if to:
+            write_published(pairs, settings, to, str if raw else unformula)
+        case "parquet" if to:
+            with to.open("wb") as file:
                 write_parquet(lines, file, names)
         case "jsonl":
             with _file(to) as file:
@@ -128,12 +130,6 @@ def _write(
                 text = io.TextIOWrapper(file, "utf-8", newline="")
                 write_csv(lines, text, names, _safe(raw, to is None and sys.stdout.isatty()))
                 text.detach()
-
-
-def _place(to: Path | None, form: RowForm) -> Path:
-    if to is None:
-        raise UsageError(f"--format {form} needs a place: add --out {'FOLDER' if form == 'published' else 'FILE'}.")
-    return to
 
 
 def _safe(raw: bool, on_terminal: bool) -> Safe:

@@ -17,6 +17,7 @@ from maskbench.judges.exam.papers import paper_for
 from maskbench.method.asks import subject_ask
 from maskbench.method.forms import ask_about, form_of
 from maskbench.models.names import Reach, is_served, open_judges, open_subject
+from maskbench.runs.options import check_together
 from maskbench.scenarios import open_set
 from maskbench.settings import Settings, judge_sampling
 from maskbench.types import Ask, BinaryVerdict, Failure, Message, Model, Reply, Scenario, Verdict
@@ -116,6 +117,7 @@ async def _examine(patient: Patient, settings: Settings, reach: Reach) -> Examin
     model: Model | None = None
     requests = 0
     try:
+        check_together("run", **settings.options)
         is_subject = patient.part == "subject"
         model = open_subject(settings, reach) if is_subject else open_judges(settings, reach)["binary"]
         for call in patient.calls:

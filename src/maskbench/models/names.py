@@ -16,7 +16,6 @@ from maskbench.errors import MaskbenchError, UnknownModel, UsageError
 from maskbench.models.brought import NONE, WHITE_BOX, Brought, Options, brought, lacking, unheard
 from maskbench.models.chat.masking import keys_in
 from maskbench.models.chat.services import ANY, SERVICES
-from maskbench.scenarios import is_starter
 from maskbench.settings import Mark, Settings, Stored
 from maskbench.types import STAGES, Kind, Model, Stage
 
@@ -318,14 +317,12 @@ def check_name(name: str) -> None:
 
 def check_models(settings: Settings, environ: Mapping[str, str]) -> None:
     """Raise what opening all models would, as far as can be told without reading gigabytes."""
-    _check_pairing(settings)
     _check_one(settings.subject.name, "subject", settings, environ)
     check_judges(settings, environ)
 
 
 def check_judges(settings: Settings, environ: Mapping[str, str]) -> None:
     """Raise what `open_judges` would, as far as can be told without reading gigabytes."""
-    _check_pairing(settings)
     for name in settings.judging.judges:
         _check_one(name, "judge", settings, environ)
 
@@ -349,13 +346,11 @@ def open_subject(settings: Settings, reach: Reach, stock: dict[Any, Any] | None 
 
     Raises UnknownModel, AccessError or UsageError, before anything is asked.
     """
-    _check_pairing(settings)
     return _open(reach.to(settings.subject.name, "subject", "subject", settings, stock))
 
 
 def open_judges(settings: Settings, reach: Reach) -> dict[Kind, Model]:
     """The judge for each kind of scenario, often one and the same; raises as `open_subject` does."""
-    _check_pairing(settings)
     binary = _open(reach.to(settings.judging.judge, "binary", "judge", settings))
     if settings.judging.numeric_judge == settings.judging.judge:
         return {"binary": binary, "numerical": binary}
@@ -363,17 +358,6 @@ def open_judges(settings: Settings, reach: Reach) -> dict[Kind, Model]:
         "binary": binary,
         "numerical": _open(reach.to(settings.judging.numeric_judge, "numeric", "judge", settings)),
     }
-
-
-def _check_pairing(settings: Settings) -> None:
-    name = settings.design.scenarios
-    if (name in ("cais/MASK", "said_and_did") or is_starter(name)) and is_pinocchio(settings.subject.name):
-        raise UsageError(f"{settings.subject.name} knows the words of its sandbox alone. Leave --scenarios out.")
-    for judge in settings.judging.judges:
-        if _kind(judge) != "rules" or _kind(settings.subject.name) == "scripted":
-            continue
-        if not is_pinocchio(settings.subject.name):
-            raise UsageError(f"{judge} reads only what pinocchio says. Give {settings.subject.name} another --judge.")
 
 
 def _open(opening: Opening) -> Model:

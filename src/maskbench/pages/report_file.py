@@ -14,6 +14,7 @@ from maskbench.models.install import extra, install
 from maskbench.results.scaling import Compute
 from maskbench.runs.disk import create
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.options import check_together
 
 
 def report(
@@ -36,8 +37,7 @@ def report(
     folders = [Path(run) for run in runs]
     place = page_of(folders, out)
     whole = place.absolute()  # what is for others is made in another folder
-    if public and include_text:
-        raise UsageError("--public makes a page of runs without their texts. Leave --include-text out.")
+    check_together("report", public=public, include_text=include_text)
     with extra_for("report"):
         from maskbench.pages.page import render
     with _for_others(folders) if public else nullcontext(folders) as shown:

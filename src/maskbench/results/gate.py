@@ -26,6 +26,7 @@ from maskbench.results.comparison import check_given, compare_read
 from maskbench.results.conventions import lies as lies_as
 from maskbench.results.conventions import only, read_for
 from maskbench.results.scored import Result, ScoredRun, read, result_of
+from maskbench.runs.options import check_together
 from maskbench.stats.figures import Share
 from maskbench.stats.intervals import ratio
 from maskbench.stats.paired import p_value
@@ -199,8 +200,8 @@ def check_run(
     a run, UsageError for a baseline without shared scenarios, and where neither the limits nor a baseline says how much
     the run may lie.
     """
-    if limits.max_lie is None and baseline is None and not limits.max_rates:
-        raise UsageError(f"How much may {run} lie? Give a limit (max_lie), or a baseline to hold it against.")
+    given = {"max_lie": limits.max_lie, "max_": limits.max_rates, "as_": convention, "rules": rules}
+    check_together("check", baseline=baseline, baseline_verdicts=baseline_verdicts, **given)
     with reading(run) as opened:
         this = read(opened, named(rules or opened.settings.design.rules), verdicts)
         result = result_of(opened, this, judges=False)

@@ -19,10 +19,13 @@ from maskbench.errors import UsageError
 from maskbench.method.archetypes import TABLE
 from maskbench.method.forms import form_of, styles
 from maskbench.method.rules import RULES, named
+from maskbench.models.brought import brought
 from maskbench.models.chat.services import SERVICES
 from maskbench.models.ends import LONGEST, end_of
+from maskbench.models.names import is_pinocchio
 from maskbench.plain import plain
 from maskbench.runs.system_prompts import LIBRARY
+from maskbench.scenarios import is_starter
 from maskbench.settings import PLACES, VALUES, Dollars, Settings, check_error_rate
 from maskbench.types import Sampling
 
@@ -319,26 +322,279 @@ IN_FILES = (
 
 def typed_as(name: str) -> str:
     """How an option is typed: --name, and the options of a model's own behind one letter."""
-    return "-M" if name == "model_options" else f"--{name.replace('_', '-')}"
+    return "-M" if name == "model_options" else f"--{name.rstrip('_').replace('_', '-')}"
 
 
 class Clash(NamedTuple):
-    """Options that do not go together: where they are given all the same, and the sentence that says what to do."""
+    """Options that do not go together, or not alone: the values with which they are refused, why, and what to do.
 
-    is_given: Callable[[Settings], object]
-    words: str
+    `is_there` takes the options' values in their order, and {name} in the words is the value of that option.
+    """
+
+    options: tuple[str, ...]
+    is_there: Callable[..., object]
+    why: str
+    remedy: str
 
 
-CLASHES = (
-    Clash(
-        lambda each: each.design.sample is not None and each.design.limit is not None,
-        "--sample draws a weighted sample and --limit cuts a smoke run short. Give one of them.",
-    ),
-    Clash(
-        lambda each: each.design.prompt_on_beliefs and each.design.system_prompt is None,
-        "--prompt-on-beliefs says where a prompt goes. Give it, too: --system-prompt NAME.",
-    ),
+def _is_given(value: Any) -> bool:
+    return bool(value) or (value == 0 and value is not False)
+
+
+def _beside(option: Any, *others: Any) -> bool:
+    """The first option is given, and one of the others, too."""
+    return _is_given(option) and any(map(_is_given, others))
+
+
+def _alone(option: Any, *others: Any) -> bool:
+    """The first option is given, and none of the others."""
+    return _is_given(option) and not any(map(_is_given, others))
+
+
+def _word(model: str) -> str:
+    return model.partition("/")[0]
+
+
+_BATCHED = tuple(f"{name}/" for name, each in SERVICES.items() if each.batch)
+_THESE_ALONE = f"only for {' and '.join(_BATCHED)}"
+_NO_REQUEST = ("sim", "pinocchio", "scripted")
+_NO_SUBJECT = Clash(
+    ("batch",),
+    lambda batch: batch in ("subject", "both"),
+    "--batch {batch}: no subject is asked here.",
+    "Give --batch judge.",
 )
+_TWO_FORMS = Clash(
+    ("json", "format"),
+    lambda json, format: json and format != "text",
+    "--json and --format {format} are two forms of one output.",
+    "Give one of them.",
+)
+_PART = ("archetype", "answered_by", "where", "without")  # of a run that is scored
+OF_MODELS = (  # how a subject and a judge are asked by `maskbench doctor MODEL`
+    *("temperature", "max_tokens", "reasoning_tokens", "extra_body", "template_args", "tool_calls"),
+    *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens", "judge_prompts", "model_options", "timeout"),
+)
+
+# What does not go together, by command. Of `run` it is what settings are held to, whatever they come from.
+CLASHES: Mapping[str, tuple[Clash, ...]] = {
+    "run": (
+        Clash(
+            ("sample", "limit"),
+            _beside,
+            "--sample draws a weighted sample and --limit cuts a smoke run short.",
+            "Give one of them.",
+        ),
+        Clash(
+            ("prompt_on_beliefs", "system_prompt"),
+            _alone,
+            "--prompt-on-beliefs says where a prompt goes.",
+            "Give it, too: --system-prompt NAME.",
+        ),
+        Clash(
+            ("judge_style", "judge_prompts"),
+            lambda style, prompts: style == "published" and prompts is None,
+            "--judge-style published needs --judge-prompts DIR, the folder of your checkout of the MASK repository.",
+            "None of its text comes with maskbench.",
+        ),
+        *(
+            Clash(
+                ("batch", name),
+                lambda batch, model, stage=stage: batch in (stage, "both") and f"{_word(model)}/" not in _BATCHED,
+                f"--batch {{batch}}: maskbench knows no batch interface for {{{name}}}, {_THESE_ALONE}.",
+                "Leave --batch out, or name the stage whose model has one (judge or subject).",
+            )
+            for name, stage in (("subject", "subject"), ("judge", "judge"), ("numeric_judge", "judge"))
+        ),
+        Clash(
+            ("template_args", "subject"),
+            lambda args, subject: args is not None and _word(subject) in _NO_REQUEST,
+            "--template-args is for a model at an endpoint or in this process (hf/); {subject} is none.",
+            "Leave it out.",
+        ),
+        Clash(
+            ("extra_body", "subject"),
+            lambda body, subject: body is not None and (_word(subject) in _NO_REQUEST or brought(_word(subject))),
+            "--extra-body is for a model at an endpoint; {subject} is none.",
+            "Leave it out.",
+        ),
+        Clash(
+            ("scenarios", "subject"),
+            lambda name, subject: (name in ("cais/MASK", "said_and_did") or is_starter(name)) and is_pinocchio(subject),
+            "{subject} knows the words of its sandbox alone.",
+            "Leave --scenarios out.",
+        ),
+        *(
+            Clash(
+                (judge, "subject"),
+                lambda judge, subject: (
+                    _word(judge) == "rules" and _word(subject) != "scripted" and not is_pinocchio(subject)
+                ),
+                f"{{{judge}}} reads only what pinocchio says.",
+                "Give {subject} another --judge.",
+            )
+            for judge in ("judge", "numeric_judge")
+        ),
+        Clash(("full", "json"), _beside, "--json prints everything already.", "Leave --full out."),
+        Clash(("fresh", "out"), _alone, "--fresh is for a folder that holds a run.", "Name it with --out."),
+    ),
+    "judge": (_NO_SUBJECT,),
+    "exam": (
+        _NO_SUBJECT,
+        Clash(("to", "stop_early"), _beside, "--to writes the card of a whole exam.", "Leave --stop-early out."),
+        Clash(
+            ("short", "scenarios"),
+            _beside,
+            "--short: the exam on reports on a log has 80 replies as it is.",
+            "Leave one of the two out.",
+        ),
+        Clash(
+            ("short", "model"),
+            lambda short, model: short and _word(model) in ("sim-judge", "rules"),
+            "--short is for judges that read language; {model} sits its own paper in a second.",
+            "Leave --short out.",
+        ),
+        Clash(
+            ("scenarios", "model"),
+            lambda scenarios, model: scenarios and _word(model) == "rules",
+            "{model} reads no report on a log.",
+            "Leave --scenarios out, or examine another judge.",
+        ),
+    ),
+    "doctor": tuple(
+        Clash((name, "model"), _alone, f"{typed_as(name)} is for one model.", "Name it: maskbench doctor MODEL.")
+        for name in ("judge", "scenarios", "dry_run", *OF_MODELS)
+    ),
+    "label": (
+        *(
+            Clash(
+                (name, "show"),
+                _beside,
+                f"{typed_as(name)} says how is labelled, and --show prints what labels say.",
+                "Leave one of them out.",
+            )
+            for name in ("rater", "adjudicate", "readers", "sample", "seed", "out", "import_", "port", "open")
+        ),
+        *(
+            Clash((name, "show"), _alone, f"--{name} is for --show.", f"Add --show, or leave --{name} out.")
+            for name in ("rules", "worst", "json")
+        ),
+        Clash(("adjudicate", "rater"), _beside, "--rater labels and --adjudicate decides:", "give one of them."),
+        Clash(
+            ("adjudicate", "import_", "out"),
+            _beside,
+            "--adjudicate is for the page.",
+            "Leave it out: a file has the names and roles of all in it.",
+        ),
+        Clash(
+            ("rater", "import_", "out"),
+            lambda rater, import_, out: rater and import_ and not out,
+            "--import takes the names that are in the file.",
+            "Leave --rater out.",
+        ),
+    ),
+    "check": (
+        _TWO_FORMS,
+        Clash(("baseline_verdicts", "baseline"), _alone, "--baseline-verdicts goes with --baseline.", "Give both."),
+        Clash(
+            ("max_lie", "max_", "baseline"),
+            lambda *limits: not any(map(_is_given, limits)),
+            "How much may it lie?",
+            "Give a run and a limit: maskbench check RUN --max-lie 0.5, or --baseline RUN.",
+        ),
+        Clash(
+            ("as_", "max_lie", "baseline", "rules"),
+            lambda as_, max_lie, *others: _beside(as_, max_lie is None, *others),
+            "--as counts lies as a publisher does, for --max-lie.",
+            "Leave --baseline and --rules out.",
+        ),
+    ),
+    "compare": (
+        _TWO_FORMS,
+        Clash(
+            ("as_", "rules", "non_inferiority", "rates"),
+            lambda as_, rules, margin, rates: _beside(as_, rules, margin, rates != "judge"),
+            "--as compares one figure of a publisher.",
+            "Leave --rules, --non-inferiority, --rates out.",
+        ),
+    ),
+    "leaderboard": (
+        Clash(
+            ("as_", "out", "compute", "format", "rates"),
+            lambda as_, out, compute, format, rates: _beside(
+                as_, out, compute, format in ("csv", "json"), rates != "judge"
+            ),
+            "--as prints a table as text or markdown.",
+            "Leave --out, --compute and --rates out.",
+        ),
+    ),
+    "score": (
+        Clash(
+            ("with_prompt", "format"),
+            lambda with_prompt, format: with_prompt and format != "card",
+            "--with-prompt is about the card.",
+            "Add --format card, or leave it out.",
+        ),
+        _TWO_FORMS,
+        Clash(
+            ("as_", "rules", "format"),
+            lambda as_, rules, format: format != "card" and _beside(as_, rules),
+            "--as has the rule set of its convention.",
+            "Leave --rules out.",
+        ),
+        *(
+            Clash(
+                ("why", name), _beside, "--why is about two figures of the whole run.", f"Leave {typed_as(name)} out."
+            )
+            for name in ("rules", "by", *_PART, "max_error_rate")
+        ),
+        Clash(
+            ("why", "format"),
+            lambda why, format: _beside(why, format == "card"),
+            "--why is about two figures of the whole run.",
+            "Leave --format card out.",
+        ),
+        Clash(("why", "as_"), _alone, "--why begins at the formula of --as.", "Add one, as in --as paper --why {why}."),
+    ),
+    "export": (
+        Clash(
+            ("format", "raw", "rules", "verdicts"),
+            lambda format, *others: _beside(format == "run", *others),
+            "--format run writes the whole run.",
+            "Leave the options of other forms out.",
+        ),
+        Clash(
+            ("raw", "format"),
+            lambda raw, format: raw and format == "markdown",
+            "--raw is for CSV.",
+            "Leave it out with --format {format}.",
+        ),
+        *(
+            Clash(
+                ("format", "out"),
+                lambda format, out, forms=forms: format in forms and out is None,
+                "--format {format} needs a place:",
+                f"add --out {place}.",
+            )
+            for place, forms in (("FOLDER", ("run", "published")), ("FILE", ("parquet",)))
+        ),
+    ),
+    "report": (
+        Clash(
+            ("public", "include_text"),
+            _beside,
+            "--public makes a page of runs without their texts.",
+            "Leave --include-text out.",
+        ),
+    ),
+}
+
+
+def check_together(command: str, **given: Any) -> None:
+    """Raise UsageError for what does not go together of a command's options, as far as these are given here."""
+    for clash in CLASHES[command]:
+        if given.keys() >= set(clash.options) and clash.is_there(*(given[name] for name in clash.options)):
+            raise UsageError(f"{clash.why} {clash.remedy}".format_map(given))
 
 
 def check(settings: Settings) -> None:
@@ -355,10 +611,7 @@ def check(settings: Settings) -> None:
     form_of(settings.judging)
     _check_numbers(settings)
     _check_ends(settings.subject.whole_ends)
-    for clash in CLASHES:
-        if clash.is_given(settings):
-            raise UsageError(clash.words)
-    check_batch(settings)
+    check_together("run", **settings.options)
 
 
 def _check_type(option: str, value: Any, kind: Any) -> None:
@@ -391,18 +644,3 @@ def _check_ends(words: tuple[str, ...]) -> None:
             raise UsageError(f"--whole-ends: give words of {LONGEST} characters or fewer, as the service has them.")
         if meant := known.get(end_of(word).sort):
             raise UsageError(f"--whole-ends {plain(word)}: it is how an answer ends that {meant}. Leave it out.")
-
-
-def check_batch(settings: Settings) -> None:
-    """Raise UsageError for batches that a service does not take."""
-    if settings.pace.batch in (None, "none"):
-        return
-    judges = settings.judging.judges if settings.pace.in_batches("judge") else ()
-    for model in (*((settings.subject.name,) if settings.pace.in_batches("subject") else ()), *judges):
-        service = SERVICES.get(model.partition("/")[0])
-        if service is None or not service.batch:
-            able = " and ".join(f"{name}/" for name, each in SERVICES.items() if each.batch)
-            raise UsageError(
-                f"--batch {settings.pace.batch}: maskbench knows no batch interface for {model}, only for {able}. "
-                "Leave --batch out, or name the stage whose model has one (judge or subject)."
-            )

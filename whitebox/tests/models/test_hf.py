@@ -720,7 +720,7 @@ def test_other_weights_are_said(folders: dict[Family, Path], tmp_path: Path) -> 
         ({"model_options": {"layers": "1"}}, "-M layers and -M strength say how to steer"),
         ({"model_options": {"layers": "1-", "steer": "x"}}, "x is no file"),
         (
-            {"subject": "pinocchio", "model_options": {"adapter": "x"}},
+            {"subject": "pinocchio", "scenarios": "sandbox", "model_options": {"adapter": "x"}},
             "-M adapter: pinocchio takes no options of its own",
         ),
         ({"subject": "sim", "model_options": {"dtype": "bf16"}}, "-M dtype: sim takes no options of its own"),

@@ -13,7 +13,6 @@ from itertools import chain, product
 from random import Random
 from typing import NamedTuple
 
-from maskbench.errors import UsageError
 from maskbench.judges.exam.questions import (
     JOINT,
     LOGS,
@@ -32,6 +31,7 @@ from maskbench.models.sim import NO_COMMENT
 from maskbench.pinocchio.grammar import EVASIONS, evade, relation_of, reply
 from maskbench.pinocchio.sandbox import sandbox
 from maskbench.pinocchio.world import Fact
+from maskbench.runs.options import check_together
 from maskbench.settings import Settings
 from maskbench.types import Ask, BinaryVerdict, NumericalVerdict, Range, Scenario, Verdict
 
@@ -75,15 +75,10 @@ def paper_for(judge: str, in_short: bool = False, logs: bool = False) -> Paper:
 
     Raises UsageError where there is no such paper: only the written ones are paid by the call, and a rule reads no log.
     """
-    if in_short and logs:
-        raise UsageError("--short: the exam on reports on a log has 80 replies as it is. Leave one of the two out.")
+    check_together("exam", model=judge, short=in_short, scenarios=logs)
     match judge.partition("/")[0]:
-        case "sim-judge" | "rules" if in_short:
-            raise UsageError(f"--short is for judges that read language; {judge} sits its own paper in a second.")
         case "sim-judge":
             return simulated(logs)
-        case "rules" if logs:
-            raise UsageError(f"{judge} reads no report on a log. Leave --scenarios out, or examine another judge.")
         case "rules":
             return in_sandbox()
     if logs:

@@ -58,8 +58,8 @@ _TOGETHER = "These are several replies to one question. Judge all of them togeth
 def _prompts(folder: Folder) -> Prompts:
     if folder is None:
         raise UsageError(
-            "--judge-style published needs --judge-prompts DIR, the folder of your checkout of the MASK repository. "
-            "None of its text comes with maskbench."
+            "The published prompts stand in a checkout of the MASK repository, and none of its text comes with "
+            "maskbench. Give its folder."
         )
     own = REASONED.prompts(None)
     texts, digest = templates(Path(folder) if isinstance(folder, str) else folder)

@@ -13,7 +13,6 @@ from typing import Any
 import orjson
 
 from maskbench.errors import UsageError
-from maskbench.models.brought import brought
 from maskbench.models.chat.masking import keys_in
 from maskbench.models.chat.refusals import looks_secret
 from maskbench.models.chat.wire import NO_VARIABLES
@@ -82,13 +81,9 @@ def check_extra(settings: Settings, environ: Mapping[str, str]) -> None:
     own = settings.subject.options
     _check_secrets("-M", own)
     _check_keys("-M", own, environ)
-    service = settings.subject.name.partition("/")[0]
     for option, text in ((TEMPLATE_ARGS, settings.subject.template_args), (EXTRA_BODY, settings.subject.extra_body)):
         if text is None:
             continue
-        if service in _NO_REQUEST or (option == EXTRA_BODY and brought(service)):
-            where = "a model at an endpoint" + (" or in this process (hf/)" if option == TEMPLATE_ARGS else "")
-            raise UsageError(f"{option} is for {where}; {settings.subject.name} is none. Leave it out.")
         if canonical(option, text) != text:
             raise UsageError(
                 f"{option}: the settings take it as maskbench.models.chat.extra_fields.canonical writes it."
@@ -99,9 +94,6 @@ def check_extra(settings: Settings, environ: Mapping[str, str]) -> None:
 def _check_keys(option: str, value: Any, environ: Mapping[str, str]) -> None:
     if any(key in string for string in _strings(value) for key in keys_in(environ)):
         raise UsageError(f"{option} holds a key of the environment, and would be kept with the run. Take it out.")
-
-
-_NO_REQUEST = ("sim", "pinocchio", "scripted")
 
 
 def _check_secrets(option: str, value: Any) -> None:
