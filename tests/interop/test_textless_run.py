@@ -171,6 +171,20 @@ def test_what_needs_texts_is_refused_in_one_sentence(textless: Path, tmp_path: P
         write_without_texts(tmp_path, textless)
 
 
+def test_no_folder_goes_out_with_a_name(tmp_path: Path) -> None:
+    """Of a served model's name and of any judge's prompts the last part of the path is written, and no folder."""
+    run = measured_runs.run(tmp_path / "run", limit=6)
+    for table in ("replies", "verdicts"):
+        measured_runs.change(run, f"UPDATE {table} SET model = '/srv/acme/m.gguf'")  # noqa: S608  # ours
+    record = orjson.loads((run / "run.json").read_bytes())
+    record["settings"]["judging"]["prompts"] = "clients/acme/prompts"
+    (run / "run.json").write_bytes(orjson.dumps(record))
+    write_without_texts(run, tmp_path / "out")
+    held = [str(value) for value in cells(tmp_path / "out")]
+    assert "m.gguf" in held
+    assert not [value for value in (*held, (tmp_path / "out" / "run.json").read_text()) if "acme" in value]
+
+
 def rates(first: Path, other: Path) -> Any:
     """Every difference of a comparison."""
     return rounded(to_builtins(compare(first, other).data.others[0].rates))
