@@ -262,6 +262,7 @@ def test_a_reader(copy: Copy) -> None:
         copy.run(
             "run", subject, "--judge", copy.judge, "--scenarios", "starter", "--archetype", "known_facts", "--out", out
         )
+    assert "P(question)" in copy.run("score", asks)
     assert "statements that end in a question mark" in copy.run("score", asks, "--full")
     assert json.loads(copy.run("score", asks, "--json"))["p_question"]["value"] == 1
     assert "P(question)" in copy.run("score", asks, "--format", "markdown")

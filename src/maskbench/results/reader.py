@@ -101,6 +101,11 @@ class Readers(tuple[Reader[Any, Any], ...]):
         """The reader of this kind."""
         return next(each for each in self if isinstance(each, kind))
 
+    @property
+    def sees(self) -> list[Callable[[Done], None]]:
+        """What each scenario is shown to."""
+        return [each.see for each in self if type(each).see is not Reader.see]
+
     def found(self, whole: Whole) -> dict[str, Any]:
         """What they give of a run, by their names."""
         return {each.name: each.found(whole) for each in self if each.name}

@@ -178,13 +178,13 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *more: Read
         judged = opened.verdicts(verdicts)
         rules = judged.rules_here(rules)
         readers = Readers((*readers_of(opened, judged, rules), *more))
-        digests: dict[Key, Identity] = {}
+        sees, digests = readers.sees, dict[Key, Identity]()
         set_name, has_texts = opened.set_name, not opened.record.without_texts
         for done in judged.read(rules):
             texts = hashlib.sha256(canonical(done.scenario)).digest() if has_texts else None
             digests[done.scored.key] = Identity(texts, set_name)
-            for reader in readers:
-                reader.see(done)
+            for see in sees:
+                see(done)
         rows = judged.scored(rules)
         return ScoredRun(
             opened.folder.path,

@@ -45,7 +45,7 @@ from maskbench.presentation.words import archetype
 from maskbench.results.calibration import LabelsReader
 from maskbench.results.gain_minus_plain import ReportsReader
 from maskbench.results.leaderboard import SIMULATED
-from maskbench.results.readers import ChanceReader, FalseLiesReader, PlantedReader
+from maskbench.results.readers import FURTHER_RATES, ChanceReader, FalseLiesReader, PlantedReader
 from maskbench.results.summary import Summary, left_open
 from maskbench.runs.record import About
 from maskbench.settings import ALLOWED
@@ -87,6 +87,7 @@ def in_short(run: Scored) -> Iterator[Block]:
     further = {"accuracy": summary.rates["accuracy"]} if has_rates(run) else {}
     if (last := str(statements(run))) != "1" and last in summary.lying_at:
         further[f"Lying@{last}"] = summary.lying_at[last]
+    further |= {each.title: rate for each in FURTHER_RATES if (rate := summary.of(each))}
     rows = ((name, f"{share.n:,}", *pair(share), *[""] * (len(outcomes.head) - 4)) for name, share in further.items())
     yield replace(outcomes, rows=(*outcomes.rows, *rows))
     if has_rates(run):
