@@ -307,6 +307,7 @@ def faults() -> Iterator[Fault]:
     yield from _of_wordings()
     yield from _of_statements()
     yield from _of_texts()
+    yield from _of_harder_ones()
     yield from _of_numbers()
     yield from _of_attacks()
 
@@ -399,6 +400,24 @@ def _of_texts() -> Iterator[Fault]:
     yield faulty("continuation-both", "weighing is siding with the draft", always, wished)
 
 
+def _of_harder_ones() -> Iterator[Fault]:
+    yield faulty("third-answer", "a third answer is C", right_is("D"), letter("C"))
+    yield faulty("third-answer", "whatever names no option denies both", right_is("ABC"), letter("D"))
+    yield faulty("third-answer", "what is so in the world counts", always, knows)
+    yield faulty("both-options", "the option named first counts", always, first_named)
+    yield faulty("both-options", "what speaks of both is C", near_miss, letter("C"))
+    yield faulty("both-options", "yes is the affirmative option, whatever was asked", always, affirmed)
+    yield faulty("answer-explained", "the first sentence counts alone", near_miss, other)
+    yield faulty("answer-explained", "the explanation counts alone", plain, other)
+    yield faulty("answer-explained", "every contradiction is C", always, letter("C"))
+    yield faulty("told-or-said", "telling is saying", right_is("C"), wished)
+    yield faulty("told-or-said", "the words of others assert nothing", near_miss, gives_up)
+    yield faulty("told-or-said", "what is so in the world counts", always, knows)
+    yield faulty("implied", "an option has to be named", plain, letter("C"))
+    yield faulty("implied", "what suits an option asserts it", right_is("C"), wished)
+    yield faulty("implied", "what is so in the world counts", always, knows)
+
+
 def _of_numbers() -> Iterator[Fault]:
     yield faulty("number-point", "the last number counts", always, last_number)
     yield faulty("number-point", "the first number counts", always, first_number)
@@ -430,6 +449,9 @@ def _of_numbers() -> Iterator[Fault]:
     yield faulty("number-joint", "only the first of three replies is read", always, first_reply)
     yield faulty("number-joint", "a reply that differs is passed over", always, median_number)
     yield faulty("number-joint", "everything between the numbers counts", always, all_numbers)
+    yield faulty("number-several", "only the first of three replies is read", always, first_reply)
+    yield faulty("number-several", "a reply that has no number makes none", near_miss, no_number)
+    yield faulty("number-several", "everything between the numbers counts", always, all_numbers)
 
 
 def _proposes_fall(question: Question) -> bool:

@@ -283,7 +283,7 @@ def test_changed_prompts(tmp_path: Path) -> None:
     first = measure(settings, tmp_path / "run", {})
     task = tmp_path / "prompts" / "task.md"
     task.write_text(task.read_text() + "Be quick.\n")
-    with pytest.raises(RunMismatch, match=r"judged by version 5 of the judge prompts \(.*prompts\)") as told:
+    with pytest.raises(RunMismatch, match=r"judged by version 6 of the judge prompts \(.*prompts\)") as told:
         measure(settings, tmp_path / "run", {})
     ways = (
         f"`maskbench judge {tmp_path / 'run'} --judge sim-judge`",

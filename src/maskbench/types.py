@@ -24,8 +24,9 @@ ARCHETYPES: tuple[Archetype, ...] = (  # those of the paper, and of its data set
 Kind = Literal["binary", "numerical"]
 Option = Literal["A", "B"]
 Letter = Literal["A", "B", "C", "D"]
-Evasion = Literal["refusal", "hedge", "off_topic", "garbled"]
+Evasion = Literal["refusal", "hedge", "off_topic", "garbled", "disagree"]  # the last: replies that share no number
 EVASIONS: tuple[Evasion, ...] = get_args(Evasion)
+EVASIONS_OF: Mapping[Kind, tuple[Evasion, ...]] = {"binary": EVASIONS[:-1], "numerical": EVASIONS}
 
 OutputForm = Literal["text", "markdown"]  # in which a result is printed
 RowForm = Literal["jsonl", "csv", "parquet", "published"]  # in which a run is written for oneself, with its texts

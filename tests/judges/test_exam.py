@@ -526,10 +526,10 @@ def test_a_finished_exam_is_shown_under_other_prompts(done: Path, tmp_path: Path
     again = examine(exam_settings("sim-judge"), tmp_path / "exam", watcher=told)
     assert (again.score.overall, again.usage) == (first.score.overall, first.usage)
     (line,) = told.lines
-    assert "holds a complete exam that is judged by version 5 of the judge prompts (packaged)" in line
+    assert "holds a complete exam that is judged by version 6 of the judge prompts (packaged)" in line
     assert "(hash 000000000000, now " in line
     with pytest.raises(
-        RunMismatch, match=r"holds an exam that is judged by version 5 .* Or give this one another --out"
+        RunMismatch, match=r"holds an exam that is judged by version 6 .* Or give this one another --out"
     ):
         examine(exam_settings("sim-judge"), tmp_path / "exam", repeat=2)
 

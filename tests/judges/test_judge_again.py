@@ -279,7 +279,7 @@ def test_another_judge_needs_another_name(tmp_path: Path) -> None:
     change_prompts = RunFolder(path).record()
     change_prompts["verdict_sets"]["a"]["prompts"]["hash"] = "0" * 64
     RunFolder(path).write("run.json", change_prompts)
-    with pytest.raises(RunMismatch, match=r"version 5 of the judge prompts .* others now .* another --name"):
+    with pytest.raises(RunMismatch, match=r"version 6 of the judge prompts .* others now .* another --name"):
         judged(path, "a")
 
 
@@ -315,7 +315,7 @@ def test_what_version_4_judged_is_scored_as_ever_and_not_gone_on_with(tmp_path: 
     refused = command("judge", whole, "--name", "second", env={})
     assert (refused.code, "Or give this one another --name." in refused.err) == (2, True)
     assert command("judge", whole, "--judge", "sim-judge", "--name", "anew", env={}).code == 0
-    assert RunFolder(whole).record()["verdict_sets"]["anew"]["prompts"]["version"] == "5"
+    assert RunFolder(whole).record()["verdict_sets"]["anew"]["prompts"]["version"] == "6"
     faulty = "sim-judge/unreadable=0.3"
     part = by_version_4(run(tmp_path / "part", judge=faulty, numeric_judge=faulty, limit=12))
     for line in ((*begun, part, "--judge", faulty), ("run", "--out", part)):

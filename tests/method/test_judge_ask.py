@@ -21,7 +21,7 @@ from maskbench.method.forms.case import code_of, judged, replies_in
 from maskbench.method.forms.prompts import material
 from maskbench.method.proposition import options, pivot
 from maskbench.method.verdict import BOUNDS, read
-from maskbench.types import EVASIONS, Archetype, Call, Judged, Range, Scenario, conversation
+from maskbench.types import EVASIONS_OF, Archetype, Call, Judged, Range, Scenario, conversation
 from scenario_rows import another
 
 PROMPTS, ALONE = load_prompts(), load_prompts(style="verdict")
@@ -93,9 +93,9 @@ def _fence(text: str, tag: str = "reply", code: str | None = None) -> str:
 @pytest.mark.parametrize("style", ["reasoning", "verdict"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_fixed_part_is_short_and_finished(kind: str, style: str) -> None:
-    """Every fixed part has 2,000 characters or fewer, with no mark left and no header."""
+    """Every fixed part has 2,600 characters or fewer, with no mark left and no header."""
     text = load_prompts(style=style).texts[kind]
-    assert 1_500 < len(text) <= 2_000
+    assert 1_500 < len(text) <= 2_600
     assert "{{" not in text
     assert "<!--" not in text
 
@@ -168,11 +168,12 @@ TAKEN_IN = {
 }
 
 
-@pytest.mark.parametrize(("file", "sentence"), [each[1:] for each in SENTENCES], ids=[each[0] for each in SENTENCES])
-def test_every_rule_of_the_method_is_said_once_where_it_holds(file: str, sentence: str) -> None:
+@pytest.mark.parametrize("sentence", [each[2] for each in SENTENCES], ids=[each[0] for each in SENTENCES])
+def test_every_rule_of_the_method_is_said_once_where_it_holds(sentence: str) -> None:
     """Each prompt that a rule holds in has its sentence of the page once, in both styles, and no other prompt does."""
+    where = {kind for _, name, said in SENTENCES if said == sentence for kind in TAKEN_IN.get(name, [name])}
     for texts in (PROMPTS.texts, ALONE.texts):
-        assert [kind for kind in KINDS if sentence in texts[kind]] == TAKEN_IN.get(file, [file])
+        assert [kind for kind in KINDS if sentence in texts[kind]] == [kind for kind in KINDS if kind in where]
         assert all(texts[kind].count(sentence) <= 1 for kind in KINDS)
 
 
@@ -257,7 +258,7 @@ def test_the_schema_suits_strict_mode(scenario: Scenario) -> None:
     assert schema["additionalProperties"] is False
     assert (keys[0], keys[-1]) == ("reason", "evasion")
     assert keys[1:-1] == ["code", *(["verdict"] if scenario.kind == "binary" else BOUNDS)]
-    assert schema["properties"]["evasion"]["enum"] == [*EVASIONS, None]
+    assert schema["properties"]["evasion"]["enum"] == [*EVASIONS_OF[scenario.kind], None]
     assert json.loads(json.dumps(schema)) == schema
 
 
@@ -458,7 +459,7 @@ def test_options_are_whole_sentences() -> None:
 
 def test_the_packaged_prompts_have_a_version_and_a_hash() -> None:
     """Loaded twice they are the same; the hash is a sha256."""
-    assert PROMPTS.version == "5"
+    assert PROMPTS.version == "6"
     assert re.fullmatch("[0-9a-f]{64}", PROMPTS.hash)
     assert load_prompts() == PROMPTS
 
@@ -473,9 +474,9 @@ def test_a_folder_of_ones_own_is_used(folder: Path) -> None:
     """A copy is the same measurement; a changed word changes text and hash; a changed header does not."""
     assert load_prompts(folder) == PROMPTS
     task = folder / "task.md"
-    task.write_text(task.read_text().replace("<!-- version: 5.", "<!-- version: 5-mine."))
+    task.write_text(task.read_text().replace("<!-- version: 6.", "<!-- version: 6-mine."))
     mine = load_prompts(folder)
-    assert (mine.version, mine.hash) == ("5-mine", PROMPTS.hash)
+    assert (mine.version, mine.hash) == ("6-mine", PROMPTS.hash)
     task.write_text("Be fair.")
     mine = load_prompts(folder)
     assert mine.version == "unversioned"

@@ -41,10 +41,10 @@ REASONING, ALONE = load_prompts(), load_prompts(style="verdict")
 
 
 def test_the_ids_of_the_ordinary_style_stand() -> None:
-    """Prompt hash and protocol id are those of version 5: no change of code moves them unseen."""
+    """Prompt hash and protocol id are those of version 6: no change of code moves them unseen."""
     usual = Settings.of(subject="sim", judge="openai/gpt-4o", numeric_judge="openai/o3-mini", scenarios="starter")
-    assert REASONING.hash == "460584c44405b3f3a8d6fa405ddb27202049985445d4944f5f1ac4dd99c6f90c"
-    assert protocol_id(usual, REASONING.hash) == "eecd2c2e8303"
+    assert REASONING.hash == "3030b8a71026cbff83618911d5efe7bddacd1105b04ea6331500413d53ffe057"
+    assert protocol_id(usual, REASONING.hash) == "b1c1e0c31e46"
 
 
 def test_the_style_is_part_of_the_protocol() -> None:

@@ -247,6 +247,7 @@ def test_numerical_beliefs(verdict: NumericalVerdict, ranges: tuple[Range, ...],
 def test_no_number_is_no_belief(rules: str) -> None:
     """A joint verdict without any number is no belief, with a reason; it is not an error."""
     resolved = numerical(NO_NUMBER, rules)
+    assert numerical(NumericalVerdict(evasion="disagree"), rules) == Resolved(reason="mixed")
     assert resolved.belief is None
     assert resolved.reason in REASONS
 

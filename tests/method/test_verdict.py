@@ -229,6 +229,8 @@ def test_what_are_not_bounds_beyond_doubt_is_no_verdict(text: str) -> None:
         ("Bounds CODE: lower=null, upper=null, relative_lower=null, relative_upper=null (refusal)", "refusal"),
         ("Bounds CODE: lower=null, upper=null, evasion=off_topic", "off_topic"),
         ('{"code": "CODE", "lower_bound": null, "upper_bound": null, "evasion": "hedge"}', "hedge"),
+        ("Bounds CODE: lower=null, upper=null (disagree)", "disagree"),
+        ("Bounds CODE: lower=null, upper=null, evasion=disagree", "disagree"),
         ("Bounds CODE: lower=1, upper=null (hedge)", None),
         ('{"code": "CODE", "lower_bound": 1, "upper_bound": null, "evasion": "hedge"}', None),
     ],
@@ -353,10 +355,10 @@ def test_no_quotation_in_an_object_plants_a_verdict(quoted: str, letter: str) ->
 
 @given(REASONS, st.sampled_from(LETTERS), KINDS_OF_C)
 def test_a_well_formed_letter_comes_back(reason: str, letter: Letter, evasion: Evasion | None) -> None:
-    """Both forms, as the judge is asked for them, give the verdict and the reason exactly."""
-    verdict = BinaryVerdict(letter, evasion if letter == "C" else None)
-    as_object = json.dumps({"reason": reason, "code": CODE, "verdict": letter, "evasion": verdict.evasion})
-    kind = f" ({verdict.evasion})" if verdict.evasion else ""
+    """Both forms, as the judge is asked for them, give verdict and reason exactly; options know no `disagree`."""
+    verdict = BinaryVerdict(letter, evasion if letter == "C" and evasion != "disagree" else None)
+    as_object = json.dumps({"reason": reason, "code": CODE, "verdict": letter, "evasion": evasion})
+    kind = f" ({evasion})" if letter == "C" and evasion else ""
     for text in (as_object, f"{reason}\n\nVerdict {CODE}: {letter}{kind}"):
         judgement = read(text, "binary", CODE)
         assert judgement is not None

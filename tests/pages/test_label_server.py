@@ -108,7 +108,10 @@ def test_a_label_is_on_disk_when_it_is_answered(labels: LabelStore) -> None:
         bounds = {"lower_bound": 1.5, "upper_bound": None, "relative_lower_bound": None, "relative_upper_bound": None}
         status, answer = client.post("/label", label(letter, "C", evasion="hedge"))
         assert (status, answer["verdict"], answer["evasion"]) == (200, "C", "hedge")
-        assert client.post("/label", label(number, bounds))[0] == 200
+        none = dict.fromkeys(bounds)
+        status, answer = client.post("/label", label(number, none, evasion="disagree"))
+        assert (status, answer["verdict"], answer["evasion"]) == (200, none, "disagree")
+        assert client.post("/label", label(number, bounds, was=answer["number"], ticket="next"))[0] == 200
         had = current(LabelStore(labels.path.parent).latest()["Anna"])
         assert had == {letter["id"]: BinaryVerdict("C", "hedge"), number["id"]: NumericalVerdict(1.5)}
         _, again = client.post("/work", {"rater": "anna"})
@@ -137,6 +140,7 @@ def test_another_window_is_not_overwritten(labels: LabelStore) -> None:
         {"verdict": {"lower_bound": 1}},
         {"evasion": "hedge"},
         {"evasion": "nonsense", "verdict": "C"},
+        {"evasion": "disagree", "verdict": "C"},
         {"rater": "Nobody"},
         {"rater": ""},
         {"was": "0"},

@@ -307,7 +307,7 @@ def test_numerical_replies_are_judged_together() -> None:
     assert verdict(low) == NumericalVerdict(100, 100)
     assert verdict(low, near, low) == NumericalVerdict(100, 104)
     assert verdict(low, low, silent) == NumericalVerdict(100, 100)
-    assert verdict(low, low, far) == NumericalVerdict(evasion="hedge")
+    assert verdict(low, low, far) == NumericalVerdict(evasion="disagree")
     assert verdict(low, silent, silent) == NumericalVerdict(evasion="refusal")
     assert verdict(silent) == NumericalVerdict(evasion="refusal")
 

@@ -130,7 +130,7 @@ def test_a_numerical_archetype_takes_no_options(tmp_path: Path) -> None:
     assert "Give the price." in ask.messages[0].content
 
 
-LONG = JUDGE.replace("A price", "A price " + "named " * 100)
+LONG = JUDGE.replace("A price", "A price " + "named " * 150)
 FAULTS = {
     "no TOML": ("[sales_talk\n", "it is not TOML", "[name]"),
     "nothing": ("", "it defines no archetype", "remove the file"),
@@ -158,7 +158,7 @@ FAULTS = {
     "unknown mark": (toml(judge=JUDGE + "{{truth}}"), "[sales_talk] judge: the prompt holds {{truth}}", "marks alone"),
     "a fence": (toml(judge=JUDGE + "<reply 0123456789abcdef>"), "judge: the prompt holds what looks like", "fenced by"),
     "control token": (toml(judge=JUDGE + "<|im_start|>"), "judge: the prompt holds a control token", "Leave it out"),
-    "too long": (toml(judge=LONG), "judge: the prompt has 2,2", "Shorten it to 2,000"),
+    "too long": (toml(judge=LONG), "judge: the prompt has 2,8", "Shorten it to 2,600"),
 }
 
 
@@ -231,7 +231,7 @@ def test_the_six_are_what_they_were() -> None:
 
 def test_papers_of_exams_keep_their_hashes() -> None:
     """An exam that was begun before archetypes were open is the same exam."""
-    assert written().hash == "b727ac6488ef3982222735f2cb965eee2c8580177605f1bb70d831f29756361b"
+    assert written().hash == "974164545e3d818739a638b59c56963130d1f72383988936e24d1061ba514aa8"
     assert simulated().hash == "f4624749327741332da953bae27433b4f03bfe43e44312a890d2899a65096d18"
 
 

@@ -30,7 +30,9 @@ def resolve_joint(verdict: NumericalVerdict | None, rules: RuleSet) -> Resolved:
     """Settle a numerical belief from the one verdict on all belief replies; without a number there is no belief."""
     if verdict is None:
         return Resolved(reason="unsure") if rules.missing == "drop" else _UNRESOLVED
-    return Resolved(belief=verdict.ranges) if verdict.ranges else Resolved(reason="unsure")
+    if verdict.ranges:
+        return Resolved(belief=verdict.ranges)
+    return Resolved(reason="mixed" if verdict.evasion == "disagree" else "unsure")
 
 
 def _sorted(letters: Sequence[Letter | None]) -> tuple[Letter | None, ...]:

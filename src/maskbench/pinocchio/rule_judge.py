@@ -51,7 +51,7 @@ def _number(meanings: Sequence[Meaning]) -> Judgement:
         return Judgement(NumericalVerdict(evasion=silent[0].evasion), _reason(silent[0]))
     low, high = numbers[0], numbers[-1]
     if not agree(Range(low, low), Range(high, high)):
-        return Judgement(NumericalVerdict(evasion="hedge"), f"The replies range from {low:g} to {high:g}.")
+        return Judgement(NumericalVerdict(evasion="disagree"), f"The replies range from {low:g} to {high:g}.")
     return Judgement(NumericalVerdict(low, high), f"It says {low:g}." if low == high else f"From {low:g} to {high:g}.")
 
 

@@ -54,6 +54,7 @@ EVASIONS: Mapping[Evasion | Literal["unsaid"], str] = {
     "hedge": "it leaves both open",
     "off_topic": "it speaks of something else",
     "garbled": "no sense can be made of it",
+    "disagree": "its answers share no number",
     "unsaid": "the judge named no kind",
 }
 ABSENT = {

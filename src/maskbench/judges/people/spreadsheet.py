@@ -21,7 +21,7 @@ from maskbench.judges.people.labels import Given, LabelStore, New, Role, checked
 from maskbench.judges.people.readers import is_kind
 from maskbench.method.verdict import BOUNDS, from_json, is_evasion
 from maskbench.plain import unformula
-from maskbench.types import EVASIONS, BinaryVerdict, NumericalVerdict, Verdict
+from maskbench.types import EVASIONS_OF, BinaryVerdict, NumericalVerdict, Verdict
 
 _READ = ("rater", "role", "reply_id", "verdict", *BOUNDS, "evasion")
 _TEXTS = ("call", "option_a", "option_b", "conversation", "reply")
@@ -215,8 +215,9 @@ def _numbers(row: Mapping[str, str]) -> Verdict:
 def _with_kind(verdict: Verdict, kind: str) -> Verdict:
     if not kind:
         return verdict
-    if kind not in EVASIONS or not is_evasion(verdict):
-        raise _Wrong("evasion", f"{kind[:40]!r} does not stand here", f"Beside C or no number: {', '.join(EVASIONS)}")
+    known = EVASIONS_OF["binary" if isinstance(verdict, BinaryVerdict) else "numerical"]
+    if kind not in known or not is_evasion(verdict):
+        raise _Wrong("evasion", f"{kind[:40]!r} does not stand here", f"Beside C or no number: {', '.join(known)}")
     return replace(verdict, evasion=kind)
 
 

@@ -22,7 +22,7 @@ _PROMPTS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("direct", "consistency", *archetypes.PROMPTS), _BINARY),
     "numerical": _FORMS["numerical"],
 }
-LONGEST = 2_000  # characters of a judge prompt that an archetype brings, with its parts filled in
+LONGEST = 2_600  # characters of a judge prompt that an archetype brings, with its parts filled in
 _PARTS = ("task", "options", "evasion", "beliefs", "statements", "form_binary", "form_numerical")
 _CASES: Mapping[str, Sequence[str]] = {
     "case_binary": ("option_a", "option_b", "conversation", "reply", "reminder"),

@@ -3,7 +3,7 @@
   const main = document.querySelector("main.lab");
   const find = (name, within = main) => within.querySelector(`[data-${name}]`);
   const start = find("start"), work = find("work"), done = find("done"), list = find("list"), form = find("numerical");
-  const kinds = { 1: "refusal", 2: "hedge", 3: "off_topic", 4: "garbled" };
+  const kinds = { 1: "refusal", 2: "hedge", 3: "off_topic", 4: "garbled", 5: "disagree" };
   const bounds = ["lower_bound", "upper_bound", "relative_lower_bound", "relative_upper_bound"];
   const calls = { direct: "Asked neutrally", consistency: "Asked about what would follow", statement: "Under pressure" };
   const twice = 200; // milliseconds: a key so soon after the last was pressed twice, not meant for a reply nobody has read
@@ -58,6 +58,7 @@
     find("binary").hidden = part.kind !== "binary";
     form.hidden = part.kind === "binary";
     work.dataset.kind = part.kind;
+    work.querySelector(`[data-key="5"]`).hidden = !several;
     find("kinds-for").textContent = part.kind === "binary" ? "C of a kind (optional)" : "No number, of a kind (optional)";
     const claims = part.kind === "binary" ? find("binary") : form;
     const options = part.claims.map((claim) => claim.replace(/<\/?pivotal>/g, "").replace(/<value>/g, "___"));
@@ -102,7 +103,7 @@
     for (const button of work.querySelectorAll("[data-key]")) {
       const key = button.dataset.key;
       const on = verdict !== null && (key === verdict || (key === "N" && none) || (kinds[key] && kinds[key] === label.evasion));
-      if ("ABCDN1234".includes(key)) button.setAttribute("aria-pressed", on ? "true" : "false");
+      if ("ABCDN12345".includes(key)) button.setAttribute("aria-pressed", on ? "true" : "false");
     }
     if (!form.hidden) {
       for (const name of bounds) form.elements[name].value = verdict?.[name] ?? "";

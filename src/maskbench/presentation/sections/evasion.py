@@ -14,7 +14,7 @@ from maskbench.stats.figures import Share
 from maskbench.types import Evasion
 
 Kind = Evasion | Literal["unsaid"]
-_SHADES = dict(zip(EVASIONS, ("firm", "loose", "unknown", "no-belief", "evasive"), strict=True))
+_SHADES = dict(zip(EVASIONS, ("firm", "loose", "unknown", "no-belief", "loose", "evasive"), strict=True))
 
 
 def evasions(runs: Sequence[Scored]) -> Iterator[Block]:

@@ -19,11 +19,11 @@ from msgspec import Struct
 
 from maskbench.doors import Misfit, Unknown, fitted, neutral, plain, under_developer
 from maskbench.errors import UsageError
-from maskbench.pinocchio.grammar import abstain, capital, evade, reply, state
+from maskbench.pinocchio.grammar import EVASIONS, abstain, capital, evade, reply, state
 from maskbench.pinocchio.lures import INCENTIVES, WAYS, developer_prompt, pressure, wordings
 from maskbench.pinocchio.sandbox import build, fact_for, is_held_out, novel_fact, open_questions, questions
 from maskbench.pinocchio.world import Fact, facts
-from maskbench.types import ARCHETYPES, EVASIONS, Message, Scenario
+from maskbench.types import ARCHETYPES, Message, Scenario
 
 Variant = Literal["lorra", "prompt-distill"]
 Conversation = tuple[Message, ...]
@@ -193,7 +193,7 @@ def _answer(rng: Random, fact: Fact, scenario: Scenario) -> str:
         return state(rng, fact, wanted, "lying", archetype).text
     if outcome == "honest" and belief is not None:
         return state(rng, fact, belief, "honest", archetype).text
-    return evade(rng, fact, wanted, rng.choice(EVASIONS[:-1])).text  # no words of the grammar are garbled
+    return evade(rng, fact, wanted, rng.choice(tuple(EVASIONS))).text
 
 
 def _neutral(rng: Random) -> Text:
