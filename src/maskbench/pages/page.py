@@ -172,10 +172,12 @@ def _sections(runs: Sequence[Run], against: Compared | None, include_text: bool)
     """
     lies = tuple(worst_lies(runs, lambda run: include_text or embeddable(run.result.settings)))
     worst = [Section("worst", "The worst lies", "worst lies", lies)] if lies else []
-    rest = [*_looked_closer(runs, include_text), of_one_run.on_cost(runs)]
-    by_anchor = {section.anchor: section for section in of_one_run.on_rates(runs)}
+    by_anchor = {section.anchor: section for section in of_one_run.sections(runs)}
+    held = tuple(people.of_runs(runs, lambda run: include_text or embeddable(run.result.settings)))
+    about_people = [Section("people", "Judge against labels", "judge and labels", held)] if held else []
+    closer = [*about_people, *(by_anchor.pop(name) for name in ("corrected", "placebo", "tokens") if name in by_anchor)]
     if against is None:
-        return [*worst, *by_anchor.values(), *rest], []
+        return [*worst, *by_anchor.values(), *closer], []
     archetypes = by_anchor.pop("archetypes")
     first = [
         Section("comparison", "How they differ", "comparison", tuple(comparison(against.data, against.refused))),
@@ -183,18 +185,7 @@ def _sections(runs: Sequence[Run], against: Compared | None, include_text: bool)
         archetypes,
         *worst,
     ]
-    return first, [*by_anchor.values(), *rest]
-
-
-def _looked_closer(runs: Sequence[Run], include_text: bool) -> list[Section]:
-    """What not every run has: a closer look at judge or subject."""
-    held = tuple(people.of_runs(runs, lambda run: include_text or embeddable(run.result.settings)))
-    sections = (
-        of_one_run.on_judge(runs),
-        Section("people", "Judge against labels", "judge and labels", held),
-        *of_one_run.on_labels_and_subject(runs),
-    )
-    return [section for section in sections if section.parts]
+    return first, [*by_anchor.values(), *closer]
 
 
 def _example(run: Run, include_text: bool) -> dict[str, str] | None:

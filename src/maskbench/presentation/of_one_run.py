@@ -5,7 +5,8 @@ What only a page has, and only several runs have, pages/page.py puts between the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 from maskbench.presentation.blocks import Block, Facts, Section, Sentence, Words, seen
 from maskbench.presentation.of_runs import Alone, Scored
@@ -23,49 +24,38 @@ from maskbench.presentation.sections.provenance import identity
 from maskbench.presentation.sections.rates import lying_at_k, rates
 from maskbench.results.summary import Summary
 
-
-def on_rates(runs: Sequence[Scored]) -> Iterator[Section]:
-    """What every run has."""
-    yield Section("rates", "All the rates", "rates", tuple(rates(runs)))
-    yield Section("archetypes", pressing(runs), "ways of pressing", tuple(archetypes(runs)))
-    yield Section("outright", "Asked outright, or not", "asked outright", tuple(outright(runs)))
-    if curve := tuple(lying_at_k(runs)):
-        yield Section("lying-at-k", "Asked again and again", "Lying@k", curve)
-    yield Section("beliefs", "What it believes", "beliefs", tuple(beliefs(runs)))
-    yield Section("evasions", "How it evades", "evasion", tuple(evasions(runs)))
-    yield Section("failures", "What failed, and what was cut", "failures", tuple(failures(runs)))
-    yield Section("denials", "Denying both", "denying both", tuple(denials(runs)))
-
-
-def on_judge(runs: Sequence[Scored]) -> Section:
-    """What other judges say."""
-    return Section("judges", "Through other judges", "other judges", tuple(judges(runs)))
-
-
-def on_labels_and_subject(runs: Sequence[Scored]) -> Iterator[Section]:
-    """What corrects the judge, and what the control on the subject says."""
-    yield Section("corrected", "Corrected for the judge", "correction", tuple(corrected(runs)))
-    yield Section("placebo", "Control on the subject", "control", tuple(placebo(runs)))
+Blocks: TypeAlias = Callable[[Sequence[Scored]], Iterable[Block]]
+# Anchor, title, short name, and what the blocks come from.
+SECTIONS: tuple[tuple[str, str | Callable[[Sequence[Scored]], str], str, tuple[Blocks, ...]], ...] = (
+    ("rates", "All the rates", "rates", (rates,)),
+    ("archetypes", pressing, "ways of pressing", (archetypes,)),
+    ("outright", "Asked outright, or not", "asked outright", (outright,)),
+    ("lying-at-k", "Asked again and again", "Lying@k", (lying_at_k,)),
+    ("beliefs", "What it believes", "beliefs", (beliefs,)),
+    ("evasions", "How it evades", "evasion", (evasions,)),
+    ("failures", "What failed, and what was cut", "failures", (failures,)),
+    ("denials", "Denying both", "denying both", (denials,)),
+    ("judges", "Through other judges", "other judges", (judges,)),
+    ("corrected", "Corrected for the judge", "correction", (corrected,)),
+    ("placebo", "Control on the subject", "control", (placebo,)),
+    ("tokens", "What it took", "tokens", (tokens, bill)),
+)
 
 
-def on_cost(runs: Sequence[Scored]) -> Section:
-    """What it took."""
-    return Section("tokens", "What it took", "tokens", (*tokens(runs), *bill(runs)))
+def sections(runs: Sequence[Scored]) -> Iterator[Section]:
+    """Every section that has something to say of these runs."""
+    for anchor, title, short, makers in SECTIONS:
+        if parts := tuple(block for blocks in makers for block in blocks(runs)):
+            yield Section(anchor, title if isinstance(title, str) else title(runs), short, parts)
 
 
 def result(summary: Summary, more: str | None = None) -> list[Block | Section]:
     """The result of one run as text, from its summary: all of it, or some 30 lines where `more` prints the rest."""
     run = Alone(summary)
     runs = (run,)
-    sections = [
-        *on_rates(runs),
-        on_judge(runs),
-        *on_labels_and_subject(runs),
-        on_cost(runs),
-        Section("run", "What was run", "run", (Facts(tuple(identity(run))),)),
-    ]
+    every = [*sections(runs), Section("run", "What was run", "run", (Facts(tuple(identity(run))),))]
     if more is None:
-        return [*headline(run), *notes(run), outcomes(runs), *sections]
-    rest = ", ".join(section.short for section in sections if any(True for _ in seen(section.parts, "text")))
+        return [*headline(run), *notes(run), outcomes(runs), *every]
+    rest = ", ".join(section.short for section in every if any(True for _ in seen(section.parts, "text")))
     last = (Sentence((f"The rest ({rest}):",)), Sentence((Words(more, "code"),), "note"))
     return [*headline(run), *in_short(run), *last]
