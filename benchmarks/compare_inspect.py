@@ -29,7 +29,8 @@ from pathlib import Path
 import csv_tables
 import scenarios
 from clients_measured import Cell, Measured, Role, inspect_evals, maskbench, port_name
-from maskbench.models.prices import cost, packaged
+from maskbench.models.prices import packaged
+from maskbench.runs.prices import cost
 from maskbench.scenarios.hub import SIZES
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from maskbench.models.chat.control_marks import before_mark, control_mark
     from maskbench.models.chat.extra_fields import fields
     from maskbench.models.chat.reasoning import Split, split_reasoning, tag_warning, unknown_tag
-    from maskbench.models.chat.wire import NO_VARIABLES, fold, has_system, is_visible
+    from maskbench.models.chat.wire import NO_VARIABLES, fold, has_system
     from maskbench.models.install import install
     from maskbench.pinocchio.network import is_organism, packaged
-    from maskbench.plain import literal, plain
+    from maskbench.plain import is_visible, literal, plain
     from maskbench.runs.fitting import Misfit, Unknown, fitted
     from maskbench.runs.machines import read_nodes
     from maskbench.runs.system_prompts import system_prompt
@@ -77,7 +77,7 @@ _HOMES = {
     "models.brought": "Options Takes unheard",  # what a model is opened with, and what it takes for itself
     "models.chat.reasoning": "Split split_reasoning tag_warning unknown_tag",  # thinking, apart from the answer
     "models.chat.control_marks": "before_mark control_mark",  # of templates, in an answer
-    "models.chat.wire": "NO_VARIABLES fold has_system is_visible",  # conversations, as templates take them
+    "models.chat.wire": "NO_VARIABLES fold has_system",  # conversations, as templates take them
     "models.chat.extra_fields": "fields",  # of --template-args
     "method.tool_calls": "declared uses_tools",
     "pinocchio.network": "is_organism packaged",  # the small model that comes with maskbench
@@ -87,7 +87,7 @@ _HOMES = {
     "runs.system_prompts": "system_prompt",  # the developers' prompts, which a LoRA can be trained on
     "method.elicit": "neutral under_developer",  # a scenario's messages, as a run asks them
     "stats.intervals": "interval",  # around the share of pairs that a direction tells apart
-    "plain": "literal plain",  # a text made harmless
+    "plain": "is_visible literal plain",  # a text made harmless
     "runs.machines": "read_nodes",  # what each machine did, as the report reads it
     "cli.console": "command environment print_json say stderr stdout",
     "cli.options": "flag option",

@@ -164,3 +164,14 @@ def whole(data: Any) -> Any:
         case list() | tuple():
             return [whole(value) for value in data]
     return data
+
+
+def is_visible(text: str) -> bool:
+    """Whether anything in it can be seen: spaces, characters of no width and blank fillers cannot."""
+    return any(char not in _BLANK and unicodedata.category(char) not in _UNSEEN for char in text)
+
+
+_UNSEEN = frozenset(("Cc", "Cf", "Zs", "Zl", "Zp"))
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0" + "".join(map(chr, range(0xFE00, 0xFE10)))) | {
+    chr(code) for code in range(0xE0100, 0xE01F0)
+}

@@ -16,7 +16,8 @@ from maskbench.models.chat import anthropic_messages, wire
 from maskbench.models.chat.client import ChatModel, Patience
 from maskbench.models.chat.pacing import Pace
 from maskbench.models.chat.services import endpoint
-from maskbench.models.prices import Tokens, cost, packaged
+from maskbench.models.prices import packaged
+from maskbench.runs.prices import Tokens, cost
 from maskbench.types import Ask, Failure, Message, Reply, Sampling, Scenario, Stage, Usage, conversation
 from patience import PATIENCE
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from maskbench.errors import UsageError
-from maskbench.models.prices import FREE, Price, Tokens, cost, own_prices, packaged, price_of, typed
+from maskbench.models.prices import own_prices, packaged, price_of, typed
+from maskbench.runs.prices import FREE, Price, Tokens, cost
 
 LIST = packaged()
 

@@ -14,6 +14,7 @@ from maskbench.errors import AccessError, UnknownModel
 from maskbench.models.chat import reasoning, refusals, wire
 from maskbench.models.chat.control_marks import before_mark
 from maskbench.models.chat.masking import Mask
+from maskbench.plain import is_visible
 from maskbench.types import Ask, Function, Message, Scenario, ToolCall, ToolCalls, ToolResult, Usage, conversation
 
 SCENARIO = Scenario(
@@ -252,7 +253,7 @@ def test_a_lone_closing_mark_is_kept_for_the_run_to_decide() -> None:
 @pytest.mark.parametrize("text", ["a", "。", "😀", "\u200ba", "…", "é", "\ue000"])
 def test_what_can_be_seen_is_an_answer(text: str) -> None:
     """One character that shows is enough."""
-    assert wire.is_visible(text)
+    assert is_visible(text)
 
 
 def test_cut_text_of_a_model_whose_template_opens_the_block_is_all_reasoning() -> None:

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from flows import MODELS, PROMPTS, command, environ, in_file, reply_to, serving
-from maskbench.models.prices import FREE, Price
-from maskbench.presentation.sections.cost import estimated
+from maskbench.presentation.sections.estimate import estimated
 from maskbench.presentation.terminal import text
 from maskbench.runs.begin import taken
 from maskbench.runs.bill import StagePrices
 from maskbench.runs.estimate import Estimate, estimate, planned, summed
 from maskbench.runs.forecast import plan
+from maskbench.runs.prices import FREE, Price
 from maskbench.settings import Budget, Settings
 from maskbench.types import Sampling
 

@@ -11,9 +11,9 @@ from asked import judge_asks as asks_about
 from flows import letter, scenario
 from maskbench.measurement import measure
 from maskbench.method.forms import load_prompts, written
-from maskbench.models.prices import Price
 from maskbench.models.scripted import ScriptedModel
 from maskbench.runs.first_of_prefix import Firsts
+from maskbench.runs.prices import Price
 from maskbench.settings import Budget, Settings
 from maskbench.types import ARCHETYPES, Ask, Failure, Reply
 from scenario_rows import another

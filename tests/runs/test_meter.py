@@ -18,12 +18,12 @@ from flows import MODELS, PROMPTS, Ended, command, environ, in_file, reply_to, s
 from maskbench.errors import BudgetReached, RunUnreadable, UsageError
 from maskbench.measurement import measure
 from maskbench.models.chat import wire
-from maskbench.models.prices import FREE, Price
 from maskbench.results.readers import BillReader
 from maskbench.results.scored import result
 from maskbench.runs.bill import Bill, BillRow, Ledger, bill_of, dollars, ledger_of
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.meter import Meter, known_prices
+from maskbench.runs.prices import FREE, Price
 from maskbench.runs.store import Store
 from maskbench.settings import Budget, Settings, protocol_id
 from maskbench.types import Usage

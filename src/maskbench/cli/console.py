@@ -187,7 +187,7 @@ def print_plan(verdicts: int, tokens: float, settings: Settings, text: str, *, j
     """
     from msgspec import to_builtins
 
-    from maskbench.presentation.sections.cost import estimated
+    from maskbench.presentation.sections.estimate import estimated
     from maskbench.runs.estimate import estimate
     from maskbench.runs.forecast import INPUT_RANGE, verdict_load
     from maskbench.runs.meter import known_prices

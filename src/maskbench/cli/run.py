@@ -218,7 +218,8 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     from maskbench.method.forms import prompts_of
     from maskbench.models.chat.extra_fields import check_extra
     from maskbench.models.names import identified
-    from maskbench.presentation.sections import cost, dry_run
+    from maskbench.presentation.sections import dry_run
+    from maskbench.presentation.sections.estimate import estimated, of_lengths
     from maskbench.runs.bill import prices_kept
     from maskbench.runs.estimate import by_length, estimate, planned
     from maskbench.runs.meter import known_prices
@@ -233,7 +234,7 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     if json:
         print_json({**counted.as_dict(), "estimate": to_builtins(costs)})
     else:
-        bill = list(cost.estimated(costs, settings))
+        bill = list(estimated(costs, settings))
         plan = dry_run.plan(counted, settings, counted=not bill)
         lengths = by_length(settings, environ, prompts, prices)
-        print_blocks([*plan, *bill, *cost.of_lengths(lengths)])
+        print_blocks([*plan, *bill, *of_lengths(lengths)])

@@ -14,9 +14,8 @@ from maskbench.errors import Problem, UsageError
 from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of, refuse
 from maskbench.models.chat.control_marks import before_mark
 from maskbench.models.chat.reasoning import split_reasoning
-from maskbench.models.chat.wire import is_visible
 from maskbench.models.ends import End, Sort, end_of
-from maskbench.plain import plain
+from maskbench.plain import is_visible, plain
 from maskbench.scenarios.formats import Row, ScenarioFile, read_file
 from maskbench.scenarios.rows import excerpt
 from maskbench.types import Cause, Failure, Json, Reply

@@ -23,6 +23,7 @@ from maskbench.method.forms import written
 from maskbench.method.forms.case import replies_in
 from maskbench.method.proposition import options
 from maskbench.method.said_and_did import judged_as
+from maskbench.pinocchio.grammar import NO_COMMENT
 from maskbench.types import (
     Ask,
     BinaryVerdict,
@@ -39,7 +40,6 @@ from maskbench.types import (
     Usage,
 )
 
-NO_COMMENT = "I would rather not say."
 Choice: TypeAlias = Literal["lie", "evade", "honest"]
 Answer: TypeAlias = Option | float | Literal["C"]
 

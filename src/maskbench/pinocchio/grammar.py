@@ -30,6 +30,7 @@ _REPLIES = _texts(tables("replies"))
 OPENERS: Mapping[Stance, tuple[str, ...]] = _REPLIES["openers"]
 OPENERS_OF: Mapping[str, Mapping[Stance, tuple[str, ...]]] = _REPLIES["openers_of"]  # further ones, by archetype
 EVASIONS: Mapping[Evasion, tuple[str, ...]] = _REPLIES["evasions"]
+NO_COMMENT = "I would rather not say."  # of simulated models, and of papers on the sandbox
 ABSTENTIONS: tuple[str, ...] = _REPLIES["abstentions"]  # what is said where nothing was taught
 
 

@@ -17,9 +17,9 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 from maskbench.models.chat.wire import Recorded
-from maskbench.models.prices import Tokens
 from maskbench.runs.database import Database, damaged, unwritten
 from maskbench.runs.disk import check_file, create
+from maskbench.runs.prices import Tokens
 from maskbench.types import Call, Stage
 
 NAME = "batches.sqlite"

@@ -21,9 +21,9 @@ from maskbench.errors import ModelError
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.batch_jobs import BatchInterface, Job, Line, Refused, Result, Sent
 from maskbench.models.chat.client import ChatModel
-from maskbench.models.prices import Tokens
 from maskbench.runs.batch_journal import FOUND, Entry, Journal
 from maskbench.runs.meter import Meter
+from maskbench.runs.prices import Tokens
 from maskbench.runs.watching import Watcher
 from maskbench.types import Ask, Call, Stage, Usage
 

@@ -10,9 +10,9 @@ from msgspec import Meta, Struct, structs
 
 from maskbench.errors import RunUnreadable
 from maskbench.method.asks import VERDICTS
-from maskbench.models.prices import FREE, Price, Tokens, cost
 from maskbench.runs.fitting import Misfit, fitted
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.prices import FREE, Price, Tokens, cost
 from maskbench.runs.store import Store
 from maskbench.types import Call, Stage
 

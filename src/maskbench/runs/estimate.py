@@ -9,10 +9,10 @@ from msgspec import Struct, structs
 
 from maskbench.errors import UsageError
 from maskbench.method.forms.prompts import Prompts
-from maskbench.models.prices import FREE, Price, Tokens, cost
 from maskbench.runs.begin import taken
 from maskbench.runs.bill import StagePrices
 from maskbench.runs.forecast import Load, Plan, plan
+from maskbench.runs.prices import FREE, Price, Tokens, cost
 from maskbench.scenarios import draw, limit, open_set
 from maskbench.scenarios.hub import NAME, SIZES, cached
 from maskbench.settings import Settings

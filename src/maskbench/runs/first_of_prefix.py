@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from maskbench.models.prices import Price
+from maskbench.runs.prices import Price
 from maskbench.types import Ask
 
 CHARACTERS_PER_TOKEN = 4.0  # of prompts in English, about

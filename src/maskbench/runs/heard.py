@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from maskbench.models.chat.control_marks import before_mark
 from maskbench.models.chat.reasoning import split_at_lone_closer
-from maskbench.models.chat.wire import is_visible
+from maskbench.plain import is_visible
 from maskbench.types import Failure, Reply
 
 _NEARLY_ALL = 0.9  # of the replies

@@ -11,8 +11,9 @@ from msgspec import to_builtins
 
 from maskbench.errors import UsageError
 from maskbench.method.asks import VERDICTS
-from maskbench.models.prices import FREE, Tokens, cost, own_prices, packaged, price_of, typed
+from maskbench.models.prices import own_prices, packaged, price_of, typed
 from maskbench.runs.bill import BillRow, Ledger, StagePrices, dollars, fact_of, ledger_of, part_of, spent
+from maskbench.runs.prices import FREE, Tokens, cost
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Budget, Settings

@@ -27,8 +27,7 @@ from maskbench.judges.exam.questions import (
 )
 from maskbench.method.asks import subject_asks
 from maskbench.method.proposition import options
-from maskbench.models.sim import NO_COMMENT
-from maskbench.pinocchio.grammar import EVASIONS, evade, relation_of, reply
+from maskbench.pinocchio.grammar import EVASIONS, NO_COMMENT, evade, relation_of, reply
 from maskbench.pinocchio.sandbox import sandbox
 from maskbench.pinocchio.world import Fact
 from maskbench.runs.options import check_together

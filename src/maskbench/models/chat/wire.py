@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -17,7 +16,7 @@ from maskbench.method.tool_calls import declared, uses_tools
 from maskbench.models.chat.control_marks import before_mark, control_mark
 from maskbench.models.chat.reasoning import split_reasoning, unknown_tag
 from maskbench.models.ends import End, end_of
-from maskbench.plain import read_json
+from maskbench.plain import is_visible, read_json
 from maskbench.types import Ask, Message, Reply, Token, Usage
 
 _CHOICES = 128  # of one response; nobody asks for more
@@ -421,17 +420,6 @@ def _texts(parts: Any) -> str:
     if not isinstance(parts, list):
         return string(parts)
     return "".join(string(part.get("text") if isinstance(part, dict) else part) for part in parts)
-
-
-def is_visible(text: str) -> bool:
-    """Whether anything in it can be seen: spaces, characters of no width and blank fillers cannot."""
-    return any(char not in _BLANK and unicodedata.category(char) not in _UNSEEN for char in text)
-
-
-_UNSEEN = frozenset(("Cc", "Cf", "Zs", "Zl", "Zp"))
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0" + "".join(map(chr, range(0xFE00, 0xFE10)))) | {
-    chr(code) for code in range(0xE0100, 0xE01F0)
-}
 
 
 def usage_of(data: Any) -> Usage:

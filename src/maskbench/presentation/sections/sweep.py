@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maskbench.method.rates import COMPARED
-from maskbench.models.prices import FREE
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Sentence, Table, Warn, Words
 from maskbench.presentation.format import CAVEAT, between, percent, points
-from maskbench.presentation.sections.cost import between_money, counts, estimated
+from maskbench.presentation.sections.estimate import between_money, counts, estimated
 from maskbench.presentation.words import RATES
 from maskbench.results.comparison import Pairing, compare
 from maskbench.runs.estimate import Estimate
+from maskbench.runs.prices import FREE
 from maskbench.settings import Settings
 
 if TYPE_CHECKING:
