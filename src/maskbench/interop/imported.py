@@ -13,16 +13,15 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
-from uuid import uuid4
 
 from msgspec import Struct, to_builtins
 
-from maskbench.errors import RunError, UsageError
+from maskbench.errors import UsageError
 from maskbench.interop.imported_rows import LOG, ImportedReply, ImportedScenario, Source, failures
 from maskbench.interop.matched_rows import Pair, matched
 from maskbench.method.asks import VERDICTS, subject_asks
@@ -31,8 +30,7 @@ from maskbench.plain import storable
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
 from maskbench.runs.begin import new_record, prompts_used
-from maskbench.runs.disk import make_folder
-from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
+from maskbench.runs.folder import RECORD, SUMMARY, RunFolder, new_folder
 from maskbench.runs.options import check
 from maskbench.runs.record import PromptsUsed, Record, WithoutTexts, ending, session
 from maskbench.runs.source import NOBODY, UNSAID, ImportedFrom, SourceFile
@@ -271,20 +269,6 @@ def _put_verdict(
         case Failure() as failure:
             store.put_verdict(kept_in, key, replace(failure, detail=storable(failure.detail)), [*texts], beside=True)
     store.link(kept_in, ask, key)
-
-
-@contextmanager
-def new_folder(out: Path) -> Iterator[RunFolder]:
-    """A folder beside `out` that becomes `out` once everything is in it: a kill leaves nothing at `out`."""
-    making = RunFolder(out.with_name(f".{out.name}.importing-{uuid4().hex[:8]}"))
-    try:
-        make_folder(making.path)
-        yield making
-        making.path.rename(out)
-    except OSError as error:
-        raise RunError(f"{out} cannot be written ({error.strerror or error}). Give another --out.") from error
-    finally:
-        rmtree(making.path, ignore_errors=True)
 
 
 def _counted(

@@ -21,14 +21,13 @@ from typing import TypeAlias
 from msgspec import structs
 
 from maskbench.errors import UsageError
-from maskbench.interop.imported import new_folder
 from maskbench.interop.shown_to_others import Redaction
 from maskbench.judges.people.drawn_sample import new_salt
 from maskbench.judges.people.labelled_outcomes import drawn
 from maskbench.judges.people.labels import LabelStore, New
 from maskbench.judges.verdict_sets import OpenRun, Readable, reading
 from maskbench.method.asks import VERDICTS
-from maskbench.runs.folder import RECORD, RunFolder
+from maskbench.runs.folder import RECORD, RunFolder, new_folder
 from maskbench.runs.record import (
     SCHEMA,
     About,

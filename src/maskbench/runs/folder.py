@@ -9,14 +9,16 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from difflib import get_close_matches
 from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
+from shutil import rmtree
 from types import TracebackType
 from typing import Any
+from uuid import uuid4
 
 import orjson
 from msgspec import Struct
@@ -478,3 +480,17 @@ def _alike(path: Path) -> str | None:
     known = {str(run): run for place in places if place.is_dir() for run in _below(place, 1000)}
     close = get_close_matches(str(path), known, 1, 0.75)
     return close[0] if close else next((name for name, run in known.items() if run.name == path.name), None)
+
+
+@contextmanager
+def new_folder(out: Path) -> Iterator[RunFolder]:
+    """A folder beside `out` that becomes `out` once everything is in it: a kill leaves nothing at `out`."""
+    making = RunFolder(out.with_name(f".{out.name}.importing-{uuid4().hex[:8]}"))
+    try:
+        make_folder(making.path)
+        yield making
+        making.path.rename(out)
+    except OSError as error:
+        raise RunError(f"{out} cannot be written ({error.strerror or error}). Give another --out.") from error
+    finally:
+        rmtree(making.path, ignore_errors=True)
