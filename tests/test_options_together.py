@@ -14,14 +14,16 @@ from flows import typed
 from maskbench.cli.option_file import FIELDS
 from maskbench.errors import MaskbenchError
 from maskbench.interop.export import write
-from maskbench.judges.exam.papers import paper_for
 from maskbench.measurement import measure
 from maskbench.pages.report_file import report
+from maskbench.results import together as reading
 from maskbench.results.gate import Limits, check_run
-from maskbench.runs import options
-from maskbench.runs.options import CLASHES, IN_FILES, OPTIONS, Clash, typed_as
+from maskbench.runs import options as asking
+from maskbench.runs.options import IN_FILES, OPTIONS
 from maskbench.settings import PLACES, Settings
+from maskbench.together import Clash, alone, typed_as
 
+CLASHES = {**asking.CLASHES, **reading.CLASHES}
 ROWS = [(command, clash) for command, clashes in CLASHES.items() for clash in clashes]
 ALL = {typed_as(name) for _, clash in ROWS for name in clash.options} | {typed_as(name) for name in OPTIONS}
 Values = Mapping[str, Any]
@@ -88,7 +90,7 @@ def values(command: str, clash: Clash) -> Iterator[Values]:
         yield MEETING[command, clash.options]
     elif (command, clash.options) == ("export", ("format", "out")):
         yield from ({"format": form} for form in ("run", "published", "parquet") if clash.is_there(form, None))
-    elif clash.is_there is options._alone:
+    elif clash.is_there is alone:
         yield {first: TYPED.get(first, True)}
     else:
         yield from ({name: TYPED.get(name, True) for name in (first, other)} for other in others if other != "format")
@@ -159,12 +161,6 @@ def check(given: Values, place: Path) -> str:
 PYTHON: Mapping[str, tuple[set[str], Callable[[Values, Path], str]]] = {
     "report": ({"public", "include_text"}, lambda given, place: raised(lambda: report(place, **given))),
     "check": ({"max_lie", "max_", "baseline", "baseline_verdicts", "rules", "as_"}, check),
-    "exam": (
-        {"short", "scenarios", "model"},
-        lambda given, _: raised(
-            lambda: paper_for(given.get("model", "openai/x"), given.get("short", False), "scenarios" in given)
-        ),
-    ),
     "export": (
         {"format", "out"},
         lambda given, place: raised(lambda: write(place, None, given["format"], None)),

@@ -25,8 +25,8 @@ from maskbench.cli.options import (
     option,
 )
 from maskbench.errors import MaskbenchError, UsageError
+from maskbench.results.together import check_together
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.options import check_together
 from maskbench.types import OutputForm
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from maskbench.cli.options import Opens, Run, flag, option
 from maskbench.errors import UsageError
 from maskbench.method.rules import RULES, named
 from maskbench.models.install import extra, install
+from maskbench.results.together import check_together
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.options import check_together
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

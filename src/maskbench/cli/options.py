@@ -22,7 +22,8 @@ from typing import (
 from cyclopts import Group, Parameter
 
 from maskbench.method.rules import RULES
-from maskbench.runs.options import ASKED, CHECKS, HOW, JUDGE, MONEY, OPTIONS, SCENARIOS, SCORING, SUBJECT, typed_as
+from maskbench.runs.options import ASKED, CHECKS, HOW, JUDGE, MONEY, OPTIONS, SCENARIOS, SCORING, SUBJECT
+from maskbench.together import typed_as
 from maskbench.types import OutputForm
 
 if TYPE_CHECKING:

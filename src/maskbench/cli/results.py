@@ -22,9 +22,9 @@ from maskbench.cli.console import (
 from maskbench.cli.options import FULL, As, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.plain import one_line
+from maskbench.results.together import check_together
 from maskbench.runs.endings import resuming
 from maskbench.runs.folder import RunFolder, is_exam
-from maskbench.runs.options import check_together
 from maskbench.types import OutputForm, RowForm
 
 if TYPE_CHECKING:

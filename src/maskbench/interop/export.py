@@ -23,7 +23,7 @@ from maskbench.judges.verdict_sets import Readable, reading
 from maskbench.method.rules import named
 from maskbench.plain import escaped, plain, unformula
 from maskbench.results.outcome_rows import Cell, OutcomeRow, columns, flat, rows
-from maskbench.runs.options import check_together
+from maskbench.results.together import check_together
 from maskbench.settings import Settings
 from maskbench.types import RowForm, Scenario
 

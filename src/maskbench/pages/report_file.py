@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 from maskbench.errors import UsageError
 from maskbench.models.install import extra, install
 from maskbench.results.scaling import Compute
+from maskbench.results.together import check_together
 from maskbench.runs.disk import create
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.options import check_together
 
 
 def report(

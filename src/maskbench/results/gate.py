@@ -26,7 +26,7 @@ from maskbench.results.comparison import check_given, compare_read
 from maskbench.results.conventions import lies as lies_as
 from maskbench.results.conventions import only, read_for
 from maskbench.results.scored import Result, ScoredRun, read, result_of
-from maskbench.runs.options import check_together
+from maskbench.results.together import check_together
 from maskbench.stats.figures import Share
 from maskbench.stats.intervals import ratio
 from maskbench.stats.paired import p_value

@@ -6,12 +6,12 @@ The command line, the files of options and the documentation read it; `check` wa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -27,6 +27,7 @@ from maskbench.plain import plain
 from maskbench.runs.system_prompts import LIBRARY
 from maskbench.scenarios import is_starter
 from maskbench.settings import PLACES, VALUES, Dollars, Settings, check_error_rate
+from maskbench.together import Clash, alone, beside, refuse, typed_as
 from maskbench.types import Sampling
 
 # The panels of the help, in their order.
@@ -320,37 +321,6 @@ IN_FILES = (
 )
 
 
-def typed_as(name: str) -> str:
-    """How an option is typed: --name, and the options of a model's own behind one letter."""
-    return "-M" if name == "model_options" else f"--{name.rstrip('_').replace('_', '-')}"
-
-
-class Clash(NamedTuple):
-    """Options that do not go together, or not alone: the values with which they are refused, why, and what to do.
-
-    `is_there` takes the options' values in their order, and {name} in the words is the value of that option.
-    """
-
-    options: tuple[str, ...]
-    is_there: Callable[..., object]
-    why: str
-    remedy: str
-
-
-def _is_given(value: Any) -> bool:
-    return bool(value) or (value == 0 and value is not False)
-
-
-def _beside(option: Any, *others: Any) -> bool:
-    """The first option is given, and one of the others, too."""
-    return _is_given(option) and any(map(_is_given, others))
-
-
-def _alone(option: Any, *others: Any) -> bool:
-    """The first option is given, and none of the others."""
-    return _is_given(option) and not any(map(_is_given, others))
-
-
 def _word(model: str) -> str:
     return model.partition("/")[0]
 
@@ -364,30 +334,23 @@ _NO_SUBJECT = Clash(
     "--batch {batch}: no subject is asked here.",
     "Give --batch judge.",
 )
-_TWO_FORMS = Clash(
-    ("json", "format"),
-    lambda json, format: json and format != "text",
-    "--json and --format {format} are two forms of one output.",
-    "Give one of them.",
-)
-_PART = ("archetype", "answered_by", "where", "without")  # of a run that is scored
 OF_MODELS = (  # how a subject and a judge are asked by `maskbench doctor MODEL`
     *("temperature", "max_tokens", "reasoning_tokens", "extra_body", "template_args", "tool_calls"),
     *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens", "judge_prompts", "model_options", "timeout"),
 )
 
-# What does not go together, by command. Of `run` it is what settings are held to, whatever they come from.
+# What does not go together, by command that asks. Of `run` it is what settings are held to, whatever they come from.
 CLASHES: Mapping[str, tuple[Clash, ...]] = {
     "run": (
         Clash(
             ("sample", "limit"),
-            _beside,
+            beside,
             "--sample draws a weighted sample and --limit cuts a smoke run short.",
             "Give one of them.",
         ),
         Clash(
             ("prompt_on_beliefs", "system_prompt"),
-            _alone,
+            alone,
             "--prompt-on-beliefs says where a prompt goes.",
             "Give it, too: --system-prompt NAME.",
         ),
@@ -435,16 +398,16 @@ CLASHES: Mapping[str, tuple[Clash, ...]] = {
             )
             for judge in ("judge", "numeric_judge")
         ),
-        Clash(("full", "json"), _beside, "--json prints everything already.", "Leave --full out."),
-        Clash(("fresh", "out"), _alone, "--fresh is for a folder that holds a run.", "Name it with --out."),
+        Clash(("full", "json"), beside, "--json prints everything already.", "Leave --full out."),
+        Clash(("fresh", "out"), alone, "--fresh is for a folder that holds a run.", "Name it with --out."),
     ),
     "judge": (_NO_SUBJECT,),
     "exam": (
         _NO_SUBJECT,
-        Clash(("to", "stop_early"), _beside, "--to writes the card of a whole exam.", "Leave --stop-early out."),
+        Clash(("to", "stop_early"), beside, "--to writes the card of a whole exam.", "Leave --stop-early out."),
         Clash(
             ("short", "scenarios"),
-            _beside,
+            beside,
             "--short: the exam on reports on a log has 80 replies as it is.",
             "Leave one of the two out.",
         ),
@@ -462,139 +425,15 @@ CLASHES: Mapping[str, tuple[Clash, ...]] = {
         ),
     ),
     "doctor": tuple(
-        Clash((name, "model"), _alone, f"{typed_as(name)} is for one model.", "Name it: maskbench doctor MODEL.")
+        Clash((name, "model"), alone, f"{typed_as(name)} is for one model.", "Name it: maskbench doctor MODEL.")
         for name in ("judge", "scenarios", "dry_run", *OF_MODELS)
-    ),
-    "label": (
-        *(
-            Clash(
-                (name, "show"),
-                _beside,
-                f"{typed_as(name)} says how is labelled, and --show prints what labels say.",
-                "Leave one of them out.",
-            )
-            for name in ("rater", "adjudicate", "readers", "sample", "seed", "out", "import_", "port", "open")
-        ),
-        *(
-            Clash((name, "show"), _alone, f"--{name} is for --show.", f"Add --show, or leave --{name} out.")
-            for name in ("rules", "worst", "json")
-        ),
-        Clash(("adjudicate", "rater"), _beside, "--rater labels and --adjudicate decides:", "give one of them."),
-        Clash(
-            ("adjudicate", "import_", "out"),
-            _beside,
-            "--adjudicate is for the page.",
-            "Leave it out: a file has the names and roles of all in it.",
-        ),
-        Clash(
-            ("rater", "import_", "out"),
-            lambda rater, import_, out: rater and import_ and not out,
-            "--import takes the names that are in the file.",
-            "Leave --rater out.",
-        ),
-    ),
-    "check": (
-        _TWO_FORMS,
-        Clash(("baseline_verdicts", "baseline"), _alone, "--baseline-verdicts goes with --baseline.", "Give both."),
-        Clash(
-            ("max_lie", "max_", "baseline"),
-            lambda *limits: not any(map(_is_given, limits)),
-            "How much may it lie?",
-            "Give a run and a limit: maskbench check RUN --max-lie 0.5, or --baseline RUN.",
-        ),
-        Clash(
-            ("as_", "max_lie", "baseline", "rules"),
-            lambda as_, max_lie, *others: _beside(as_, max_lie is None, *others),
-            "--as counts lies as a publisher does, for --max-lie.",
-            "Leave --baseline and --rules out.",
-        ),
-    ),
-    "compare": (
-        _TWO_FORMS,
-        Clash(
-            ("as_", "rules", "non_inferiority", "rates"),
-            lambda as_, rules, margin, rates: _beside(as_, rules, margin, rates != "judge"),
-            "--as compares one figure of a publisher.",
-            "Leave --rules, --non-inferiority, --rates out.",
-        ),
-    ),
-    "leaderboard": (
-        Clash(
-            ("as_", "out", "compute", "format", "rates"),
-            lambda as_, out, compute, format, rates: _beside(
-                as_, out, compute, format in ("csv", "json"), rates != "judge"
-            ),
-            "--as prints a table as text or markdown.",
-            "Leave --out, --compute and --rates out.",
-        ),
-    ),
-    "score": (
-        Clash(
-            ("with_prompt", "format"),
-            lambda with_prompt, format: with_prompt and format != "card",
-            "--with-prompt is about the card.",
-            "Add --format card, or leave it out.",
-        ),
-        _TWO_FORMS,
-        Clash(
-            ("as_", "rules", "format"),
-            lambda as_, rules, format: format != "card" and _beside(as_, rules),
-            "--as has the rule set of its convention.",
-            "Leave --rules out.",
-        ),
-        *(
-            Clash(
-                ("why", name), _beside, "--why is about two figures of the whole run.", f"Leave {typed_as(name)} out."
-            )
-            for name in ("rules", "by", *_PART, "max_error_rate")
-        ),
-        Clash(
-            ("why", "format"),
-            lambda why, format: _beside(why, format == "card"),
-            "--why is about two figures of the whole run.",
-            "Leave --format card out.",
-        ),
-        Clash(("why", "as_"), _alone, "--why begins at the formula of --as.", "Add one, as in --as paper --why {why}."),
-    ),
-    "export": (
-        Clash(
-            ("format", "raw", "rules", "verdicts"),
-            lambda format, *others: _beside(format == "run", *others),
-            "--format run writes the whole run.",
-            "Leave the options of other forms out.",
-        ),
-        Clash(
-            ("raw", "format"),
-            lambda raw, format: raw and format == "markdown",
-            "--raw is for CSV.",
-            "Leave it out with --format {format}.",
-        ),
-        *(
-            Clash(
-                ("format", "out"),
-                lambda format, out, forms=forms: format in forms and out is None,
-                "--format {format} needs a place:",
-                f"add --out {place}.",
-            )
-            for place, forms in (("FOLDER", ("run", "published")), ("FILE", ("parquet",)))
-        ),
-    ),
-    "report": (
-        Clash(
-            ("public", "include_text"),
-            _beside,
-            "--public makes a page of runs without their texts.",
-            "Leave --include-text out.",
-        ),
     ),
 }
 
 
 def check_together(command: str, **given: Any) -> None:
-    """Raise UsageError for what does not go together of a command's options, as far as these are given here."""
-    for clash in CLASHES[command]:
-        if given.keys() >= set(clash.options) and clash.is_there(*(given[name] for name in clash.options)):
-            raise UsageError(f"{clash.why} {clash.remedy}".format_map(given))
+    """Raise UsageError for what does not go together of the options of a command that asks."""
+    refuse(CLASHES[command], given)
 
 
 def check(settings: Settings) -> None:

@@ -13,6 +13,7 @@ from itertools import chain, product
 from random import Random
 from typing import NamedTuple
 
+from maskbench.errors import UsageError
 from maskbench.judges.exam.questions import (
     JOINT,
     LOGS,
@@ -30,7 +31,6 @@ from maskbench.method.proposition import options
 from maskbench.pinocchio.grammar import EVASIONS, NO_COMMENT, evade, relation_of, reply
 from maskbench.pinocchio.sandbox import sandbox
 from maskbench.pinocchio.world import Fact
-from maskbench.runs.options import check_together
 from maskbench.settings import Settings
 from maskbench.types import Ask, BinaryVerdict, NumericalVerdict, Range, Scenario, Verdict
 
@@ -74,8 +74,10 @@ def paper_for(judge: str, in_short: bool = False, logs: bool = False) -> Paper:
 
     Raises UsageError where there is no such paper: only the written ones are paid by the call, and a rule reads no log.
     """
-    check_together("exam", model=judge, short=in_short, scenarios=logs)
-    match judge.partition("/")[0]:
+    word = judge.partition("/")[0]
+    if (in_short and (logs or word in ("sim-judge", "rules"))) or (logs and word == "rules"):
+        raise UsageError(f"There is no such paper for {judge}.")
+    match word:
         case "sim-judge":
             return simulated(logs)
         case "rules":
