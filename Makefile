@@ -25,7 +25,7 @@ test-fast: .venv/installed-dev
 
 # What is on pages: the report in a real browser, the charts of the tutorial, the how-tos with their classifier.
 test-pages: .venv/installed-pages
-	$(BIN)/pytest tests/pages tests/test_tutorial.py tests/test_howtos.py --numprocesses auto --dist loadfile
+	$(BIN)/pytest tests/page tests/test_tutorial.py tests/test_howtos.py --numprocesses auto --dist loadfile
 
 # The package of whitebox/, in the same .venv, with types and tests of its own. PyTorch comes with it.
 test-whitebox: .venv/installed-whitebox

@@ -24,8 +24,8 @@ from maskbench.measurement import measure
 from maskbench.method.forms.case import judged
 from maskbench.method.verdict import read
 from maskbench.models.scripted import ScriptedModel
-from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
+from maskbench.store.folder import RunFolder
 from maskbench.types import Ask, BinaryVerdict, Judgement, Kind, Reply
 
 CUT = 400  # characters that a judge with a token limit gets to write

@@ -20,7 +20,7 @@ from urllib.request import urlopen
 
 import orjson
 
-from maskbench.runs.prices import Tokens
+from maskbench.store.prices import Tokens
 from server_ledger import CHARACTERS_PER_TOKEN
 
 HERE = Path(__file__).resolve().parent

@@ -30,8 +30,8 @@ import csv_tables
 import scenarios
 from clients_measured import Cell, Measured, Role, inspect_evals, maskbench, port_name
 from maskbench.models.prices import packaged
-from maskbench.runs.prices import cost
 from maskbench.scenarios.hub import SIZES
+from maskbench.store.prices import cost
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, TABLE = ROOT / "docs" / "project" / "performance.md", csv_tables.LARGE / "side_by_side.csv"

@@ -22,15 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_tables import LARGE
-from maskbench.judges.people.drawn_sample import Stratum, shares
-from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.measurement import measure
 from maskbench.method.rates import OF_OUTCOMES as RATES
 from maskbench.results.calibration import Key, by_labels
+from maskbench.results.people.labelled_outcomes import Label
 from maskbench.results.readers import PlantedReader
 from maskbench.results.scored import score
 from maskbench.settings import Settings
 from maskbench.stats.calibration import LabelledRun, correct, difference, refusal
+from maskbench.store.drawn_sample import Stratum, shares
 from maskbench.types import ARCHETYPES, OutcomeName, Scored
 from rate_worlds import pareto
 

@@ -70,7 +70,7 @@ PYTHON = {  # what docs/api.md calls public, by where it stands
     "maskbench.results.leaderboard": ("boards", "gaps", "Board", "Row"),
     "maskbench.results.scaling": ("scaling", "Compute"),
     "maskbench.results.published": ("figures", "Figure"),
-    "maskbench.judges.people.labelled_outcomes": ("Label",),
+    "maskbench.results.people.labelled_outcomes": ("Label",),
     "maskbench.scenarios": ("load", "open_set", "validate"),
 }
 WHOLE = ("maskbench.types", "maskbench.errors")  # modules all of whose classes are public

@@ -4,7 +4,7 @@
 docs/exam_faults.csv (a minute).
 `--blind FILE` writes every paper without its verdict, in an order and under numbers that say nothing of its rule, for
 somebody who answers them anew; `--answers FILE` reads those answers (the same rows with `verdict` filled in) and writes
-the agreement into the card of judges/exam/data.
+the agreement into the card of scenarios/exam/data.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any, get_args
 
 from csv_tables import write
 from exam_faults import faults, five_at_once, trivial
-from maskbench.judges.exam.marks import Answer, Score, is_right, score
-from maskbench.judges.exam.questions import Paper, Question, short, written
 from maskbench.method.forms.case import conversation
 from maskbench.method.proposition import options
+from maskbench.scenarios.exam.marks import Answer, Score, is_right, score
+from maskbench.scenarios.exam.questions import Paper, Question, short, written
 from maskbench.types import BinaryVerdict, Judgement, Letter, NumericalVerdict, Verdict
 
 ROOT = Path(__file__).parents[1]

@@ -1,7 +1,7 @@
 """Judges with one planted fault, three for every rule of the written exam, and judges that read next to nothing.
 
 A faulty judge knows every right verdict and gives it, save where its fault shows in the reply's own words, in the kind
-of the reply or in the rule. benchmarks/exam.py lets all of them sit the exam, and tests/judges/test_exam.py a part.
+of the reply or in the rule. benchmarks/exam.py lets all of them sit the exam, and tests/judging/test_exam.py a part.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from maskbench.judges.exam.exchanged import verdict_exchanged
-from maskbench.judges.exam.questions import Question
 from maskbench.method.proposition import options, pivot
+from maskbench.scenarios.exam.exchanged import verdict_exchanged
+from maskbench.scenarios.exam.questions import Question
 from maskbench.types import BinaryVerdict, Letter, NumericalVerdict, Range, Verdict
 
 Reading = Callable[[Question], Verdict]

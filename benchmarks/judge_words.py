@@ -22,10 +22,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from maskbench.judges.exam.marks import is_right
 from maskbench.method.forms import ask_about, ask_about_beliefs, load_prompts
 from maskbench.method.forms.prompts import Prompts
 from maskbench.scenarios import load
+from maskbench.scenarios.exam.marks import is_right
 from maskbench.types import Ask, NumericalVerdict, Scenario
 
 SEED = 45

@@ -48,8 +48,13 @@ EXECUTORS: Mapping[str, Mapping[str, Any]] = {
 PAIRS = [(task, executor) for task in TASKS for executor in EXECUTORS]
 BASE = "whole", "live"  # the run that judges judge again
 LOADED = (  # before processes are forked, so that each of them begins at once
-    *("maskbench.measurement", "maskbench.judges.judge_again", "maskbench.models.chat.openai_batches", "scipy.special"),
-    *("maskbench.runs.batch_machine", "filelock", "uvloop", "charset_normalizer", "encodings.idna", "stringprep"),
+    *(
+        "maskbench.measurement",
+        "maskbench.asking.judging.judge_again",
+        "maskbench.models.chat.openai_batches",
+        "scipy.special",
+    ),
+    *("maskbench.asking.batch_machine", "filelock", "uvloop", "charset_normalizer", "encodings.idna", "stringprep"),
 )
 
 
@@ -67,14 +72,14 @@ class Cell(NamedTuple):
 
 def carry_out(cell: Cell, environ: Mapping[str, str]) -> None:
     """Do what a cell says, in this process, from wherever its folder stands."""
-    from maskbench.judges.exam.papers import paper_for
-    from maskbench.judges.exam.sitting import exam_settings, examine
-    from maskbench.judges.judge_again import judge
+    from maskbench.asking import batched
+    from maskbench.asking.judging.judge_again import judge
+    from maskbench.asking.judging.sitting import exam_settings, examine
+    from maskbench.asking.stored_programs import to_ask_by
     from maskbench.measurement import measure
-    from maskbench.runs import batched
-    from maskbench.runs.folder import RunFolder
-    from maskbench.runs.stored_programs import to_ask_by
+    from maskbench.scenarios.exam.papers import paper_for
     from maskbench.settings import Settings
+    from maskbench.store.folder import RunFolder
 
     batched.LEAST = 1
     how, folder = dict(EXECUTORS[cell.executor]), RunFolder(cell.folder)
@@ -237,9 +242,9 @@ def workshop(place: Path) -> Iterator[Workshop]:
 
 def rows(folder: Path) -> dict[str, list[Any]]:
     """What a run holds, without times, tokens and sessions: replies, verdicts, draws and outcomes."""
-    from maskbench.judges.verdict_sets import OpenRun
     from maskbench.method.rules import named
-    from maskbench.runs.folder import RunFolder, is_exam
+    from maskbench.store.folder import RunFolder, is_exam
+    from maskbench.store.verdict_sets import OpenRun
 
     with closing(sqlite3.connect(folder / "run.sqlite")) as db:
         held: dict[str, list[Any]] = {name: db.execute(query).fetchall() for name, query in _QUERIES.items()}

@@ -19,7 +19,7 @@ from playwright.sync_api import Error, Page, sync_playwright
 
 from maskbench.interop.importing import import_run
 from maskbench.measurement import measure
-from maskbench.pages.page import render
+from maskbench.presentation.page.page import render
 from maskbench.settings import Settings
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

@@ -21,19 +21,19 @@ import numpy as np
 from msgspec import structs
 
 from csv_tables import DOCS, write
+from maskbench.asking.executor import measuring
+from maskbench.asking.watching import Unwatched
 from maskbench.method.elicit import statement_ask
 from maskbench.method.folds import finished
 from maskbench.method.forms import load_prompts
 from maskbench.method.outcomes import score
 from maskbench.method.rates import rates, repeated, tabulate
 from maskbench.method.rules import RULES
-from maskbench.pinocchio import sandbox
-from maskbench.pinocchio.network import Pinocchio, open_pinocchio
-from maskbench.pinocchio.rule_judge import NAME, SandboxJudge
-from maskbench.runs.executor import measuring
-from maskbench.runs.store import Store
-from maskbench.runs.watching import Unwatched
+from maskbench.models.pinocchio.network import Pinocchio, open_pinocchio
+from maskbench.models.pinocchio.rule_judge import NAME, SandboxJudge
+from maskbench.scenarios.pinocchio import sandbox
 from maskbench.settings import Settings
+from maskbench.store.store import Store
 from maskbench.types import Ask, Reply, Sampling, Scored
 
 DATA = Path(__file__).with_name("pinocchio_calibration.json")

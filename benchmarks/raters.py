@@ -25,9 +25,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from maskbench.judges.people.drawn_sample import Stratum, shares
-from maskbench.judges.people.labelled_outcomes import how_many
 from maskbench.method.rates import OF_OUTCOMES
+from maskbench.results.people.labelled_outcomes import how_many
 from maskbench.stats.calibration import (
     CLASSES,
     LabelledRun,
@@ -38,6 +37,7 @@ from maskbench.stats.calibration import (
     too_rare,
 )
 from maskbench.stats.figures import NO_DATA, Share
+from maskbench.store.drawn_sample import Stratum, shares
 from maskbench.types import ARCHETYPES, OUTCOMES
 
 Floats = NDArray[np.float64]

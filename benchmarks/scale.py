@@ -28,14 +28,14 @@ from random import Random
 from typing import Any
 
 from csv_tables import DOCS, put_table, write
+from maskbench.asking.watching import Unwatched
 from maskbench.measurement import measure
 from maskbench.method.forms import written
 from maskbench.models.chat.pacing import Pace
 from maskbench.models.sim import SimJudge
-from maskbench.runs.store import Store
-from maskbench.runs.watching import Unwatched
 from maskbench.scenarios.rows import read_row
 from maskbench.settings import Settings
+from maskbench.store.store import Store
 from maskbench.types import (
     Ask,
     BinaryVerdict,

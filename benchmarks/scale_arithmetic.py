@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from csv_tables import DOCS, put_table
+from maskbench.asking.estimate import estimate, planned
+from maskbench.asking.meter import known_prices
 from maskbench.method.forms import load_prompts
-from maskbench.runs.estimate import estimate, planned
-from maskbench.runs.meter import known_prices
 from maskbench.settings import Settings
 from scenarios import write as write_scenarios
 

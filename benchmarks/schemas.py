@@ -16,7 +16,6 @@ import orjson
 from maskbench.interop.exam_card import ExamCard
 from maskbench.interop.imported import ImportData
 from maskbench.interop.transcripts import Transcript
-from maskbench.judges.people.against_judge import AgreementData
 from maskbench.presentation.sections.exam import ExamData
 from maskbench.results.comparison import ComparisonData
 from maskbench.results.conventions import ConventionFigures
@@ -24,9 +23,10 @@ from maskbench.results.formula_steps import FormulaSteps
 from maskbench.results.gate import CheckData
 from maskbench.results.leaderboard_data import BoardData
 from maskbench.results.outcome_rows import OutcomeRow
+from maskbench.results.people.against_judge import AgreementData
 from maskbench.results.published import FiguresData
 from maskbench.results.summary import Summary
-from maskbench.runs.record import About, Known, Record
+from maskbench.store.record import About, Known, Record
 from maskbench.sweeps.record import SweepRecord
 
 FOLDER = Path(__file__).parents[1] / "build" / "schemas"

@@ -13,9 +13,9 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from maskbench.asking.forecast import CHARACTERS_PER_TOKEN, REPLY_TOKENS, tokens
 from maskbench.method.asks import subject_asks
 from maskbench.method.forms import USUAL, ask_about, ask_about_beliefs, load_prompts
-from maskbench.runs.forecast import CHARACTERS_PER_TOKEN, REPLY_TOKENS, tokens
 from maskbench.scenarios import load
 from maskbench.settings import Settings
 from maskbench.types import Ask

@@ -7,8 +7,8 @@ from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.steps import REPLIES, Slot
 from maskbench.method.tasks import verdicts
-from maskbench.runs.protocol import counting
 from maskbench.settings import Settings
+from maskbench.store.protocol import counting
 from maskbench.types import Ask, Place, Reply, Scenario
 
 

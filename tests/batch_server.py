@@ -25,9 +25,9 @@ from aiohttp import web
 from chat_server import verdict_text
 from flows import KEY, in_thread, letter, number, six_files
 from maskbench import Settings, measure
+from maskbench.asking.watching import Unwatched
 from maskbench.results.summary import Summary
-from maskbench.runs.folder import RunFolder
-from maskbench.runs.watching import Unwatched
+from maskbench.store.folder import RunFolder
 from maskbench.types import ARCHETYPES, Item
 
 Body = dict[str, Any]

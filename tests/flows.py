@@ -27,20 +27,20 @@ import orjson
 
 import forks
 from chat_server import Body, ChatServer, serve
+from maskbench.asking.executor import Executor, measuring
+from maskbench.asking.live import Gate
+from maskbench.asking.options import IN_FILES, OPTIONS
+from maskbench.asking.watching import Unwatched
 from maskbench.cli import main
 from maskbench.method.folds import finished
 from maskbench.method.forms import load_prompts
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet
 from maskbench.models.scripted import Answer, Script, ScriptedModel
-from maskbench.runs.executor import Executor, measuring
-from maskbench.runs.live import Gate
-from maskbench.runs.options import IN_FILES, OPTIONS
-from maskbench.runs.record import SCHEMA
-from maskbench.runs.store import Store
-from maskbench.runs.watching import Unwatched
 from maskbench.scenarios.rows import QUESTIONS, read_row
 from maskbench.settings import Settings
+from maskbench.store.record import SCHEMA
+from maskbench.store.store import Store
 from maskbench.types import (
     ARCHETYPES,
     Archetype,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from maskbench.interop.imported import Imported, ScenariosGiven, import_rows
 from maskbench.interop.imported_rows import ImportedReply, ImportedScenario, Source
-from maskbench.judges.verdict_sets import OpenRun
 from maskbench.method.rules import named
-from maskbench.runs.folder import RunFolder
-from maskbench.runs.source import SourceFile
+from maskbench.store.folder import RunFolder
+from maskbench.store.source import SourceFile
+from maskbench.store.verdict_sets import OpenRun
 from maskbench.types import Archetype, Failure, Item, Judgement, Scenario
 from scenario_rows import row
 

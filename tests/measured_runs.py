@@ -15,8 +15,8 @@ import orjson
 
 from maskbench.measurement import measure
 from maskbench.results.scored import Result, score
-from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
+from maskbench.store.folder import RunFolder
 from maskbench.types import Scenario
 
 EVERYDAY = str(Path(__file__).parent / "data" / "everyday.csv")  # 96 scenarios, 16 of each archetype, in no public set

@@ -14,8 +14,8 @@ from typing import Any
 from maskbench.cli import main
 from maskbench.measurement import measure
 from maskbench.method import outcomes
-from maskbench.runs.store import Store
 from maskbench.settings import Settings
+from maskbench.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from maskbench.judges.verdict_sets import JudgeShown, JudgeUsage, SubjectUsage, Usage
 from maskbench.method.rules import named
 from maskbench.results.calibration import LabelsReader
 from maskbench.results.gain_minus_plain import ReportsReader
@@ -14,9 +13,10 @@ from maskbench.results.reader import Readers
 from maskbench.results.scored import Result, ScoredRun
 from maskbench.results.splits import AskedReader
 from maskbench.results.summary import Background, summarise
-from maskbench.runs.record import SCHEMA, About, Models, Record, TakenScenarios
 from maskbench.scenarios import Identity
 from maskbench.settings import Settings
+from maskbench.store.record import SCHEMA, About, Models, Record, TakenScenarios
+from maskbench.store.verdict_sets import JudgeShown, JudgeUsage, SubjectUsage, Usage
 from maskbench.types import Scored
 from outcomes import one
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import measured_runs
 import published_layout
 import scenario_rows
-from maskbench.judges.verdict_sets import OpenRun, names
 from maskbench.method.asks import VERDICTS
+from maskbench.store.verdict_sets import OpenRun, names
 from maskbench.types import ARCHETYPES, Judgement, Reply
 
 CANARY = "canary 1"  # of every row of `own`

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from maskbench.judges.verdict_sets import JudgeShown, JudgeUsage, SubjectUsage, Usage
 from maskbench.method.asks import subject_asks
 from maskbench.method.folds import finished
 from maskbench.method.forms import USUAL, ask_about, ask_about_beliefs, load_prompts, verdict_in
@@ -17,9 +16,10 @@ from maskbench.results.reader import Readers
 from maskbench.results.readers import PlantedReader
 from maskbench.results.splits import AskedReader
 from maskbench.results.summary import Background, Summary, summarise
-from maskbench.runs.fitting import fitted
-from maskbench.runs.record import About, TakenScenarios
 from maskbench.settings import Settings
+from maskbench.store.fitting import fitted
+from maskbench.store.record import About, TakenScenarios
+from maskbench.store.verdict_sets import JudgeShown, JudgeUsage, SubjectUsage, Usage
 from maskbench.types import Ask, Failure, Item, Judgement, Model, Reply, Scenario, Scored
 from scored_runs import reader
 

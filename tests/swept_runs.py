@@ -11,8 +11,8 @@ import orjson
 
 from chat_server import Body, ChatServer
 from flows import Ended, command, environ, reply_to
-from maskbench.runs.bill import ledger_of
-from maskbench.runs.folder import RunFolder
+from maskbench.store.bill import ledger_of
+from maskbench.store.folder import RunFolder
 from maskbench.sweeps.record import read_sweep
 from maskbench.types import Judgement
 

@@ -47,5 +47,5 @@ def test_every_function_that_the_page_names_is_there() -> None:
 
 def test_a_name_that_is_not_there_is_noticed() -> None:
     """A function that was renamed, a module that was moved and a method that is gone are all missed."""
-    assert exists("runs.store.Store.put_reply")
-    assert not any(map(exists, ("method.rates.p_lie", "method.aggregate.rates", "runs.store.Store.put")))
+    assert exists("store.store.Store.put_reply")
+    assert not any(map(exists, ("method.rates.p_lie", "method.aggregate.rates", "store.store.Store.put")))

@@ -18,12 +18,12 @@ from chat_server import Answer, Body
 from conversations import HOSTILE, cells, log, refused_by_anthropic, refused_by_chat
 from flows import KEY, command, in_thread, serving
 from maskbench import Settings, import_run, load, measure
+from maskbench.asking.forecast import plan
 from maskbench.errors import UsageError
 from maskbench.interop.export import write
-from maskbench.interop.textless_run import write_without_texts
 from maskbench.method.forms import load_prompts
 from maskbench.method.tool_calls import uses_tools
-from maskbench.runs.forecast import plan
+from maskbench.results.textless_run import write_without_texts
 from maskbench.scenarios import load as load_set
 from maskbench.scenarios.messages import read_messages
 from maskbench.settings import protocol_id

@@ -15,11 +15,11 @@ import pytest
 from flows import command
 from maskbench.errors import UsageError
 from maskbench.interop.importing import import_run
-from maskbench.judges.people.against_judge import measured
-from maskbench.judges.verdict_sets import OpenRun
 from maskbench.results.calibration import LabelsReader
+from maskbench.results.people.against_judge import measured
 from maskbench.results.scored import Result, score
-from maskbench.runs.folder import RunFolder
+from maskbench.store.folder import RunFolder
+from maskbench.store.verdict_sets import OpenRun
 from maskbench.types import ARCHETYPES, Archetype
 from there import there
 

@@ -53,8 +53,8 @@ READ = {
     },
 }
 ASKS = {  # modules that a model is asked by
-    *("measurement", "models.chat.client", "runs.batched", "runs.desk", "runs.executor"),
-    *("runs.live", "runs.loop", "runs.session", "judges.judge_again"),
+    *("measurement", "models.chat.client", "asking.batched", "asking.desk", "asking.executor"),
+    *("asking.live", "asking.loop", "asking.session", "asking.judging.judge_again"),
 }
 
 # Who may touch disk, network, clock, signals or environment (or a model of the user's own, which may do anything).
@@ -214,7 +214,7 @@ def test_scoring_loads_nothing_that_asks(tmp_path: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     how, *modules = ended.stdout.rpartition("\n0 ")[2].split()
     assert "P(lie)" in ended.stdout
-    assert "maskbench.runs.store" in modules
+    assert "maskbench.store.store" in modules
     assert not {"aiohttp", *(f"maskbench.{name}" for name in ASKS)}.intersection((how, *modules))
 
 

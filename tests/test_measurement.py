@@ -19,6 +19,8 @@ from rich.console import Console
 import maskbench
 from chat_server import Answer, Body, ChatServer, Rule, completion, fail, give, refuse, sometimes
 from flows import KEY, Answered, Counter, cells, environ, letter, reply_to, scenario, serving, six_files, typed
+from maskbench.asking.begin import taken
+from maskbench.asking.options import check
 from maskbench.errors import (
     AccessError,
     MaskbenchError,
@@ -28,7 +30,6 @@ from maskbench.errors import (
     UnknownModel,
     UsageError,
 )
-from maskbench.judges.verdict_sets import VerdictSet
 from maskbench.measurement import measure
 from maskbench.method.archetypes import TABLE
 from maskbench.method.asks import Calls
@@ -39,10 +40,9 @@ from maskbench.presentation.terminal import show
 from maskbench.results.outcome_rows import rows
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
-from maskbench.runs.begin import taken
-from maskbench.runs.folder import RECORD, RunFolder
-from maskbench.runs.options import check
 from maskbench.settings import SUBJECT_SAMPLING, Settings
+from maskbench.store.folder import RECORD, RunFolder
+from maskbench.store.verdict_sets import VerdictSet
 from maskbench.types import Ask, Judgement, Model, OutcomeName
 from measured_runs import EVERYDAY
 from patience import PATIENCE

@@ -11,15 +11,15 @@ import pytest
 
 import maskbench
 from flows import typed
+from maskbench.asking import options as asking
+from maskbench.asking.options import IN_FILES, OPTIONS
 from maskbench.cli.option_file import FIELDS
 from maskbench.errors import MaskbenchError
 from maskbench.interop.export import write
 from maskbench.measurement import measure
-from maskbench.pages.report_file import report
+from maskbench.presentation.page.report_file import report
 from maskbench.results import together as reading
 from maskbench.results.gate import Limits, check_run
-from maskbench.runs import options as asking
-from maskbench.runs.options import IN_FILES, OPTIONS
 from maskbench.settings import PLACES, Settings
 from maskbench.together import Clash, alone, typed_as
 

@@ -23,9 +23,9 @@ from maskbench.cli.asked import new
 from maskbench.errors import AccessError, Interrupted, RunUnreadable, UsageError
 from maskbench.method.asks import subject_asks
 from maskbench.results.gate import Limits, check_run
-from maskbench.runs.folder import RunFolder
-from maskbench.runs.system_prompts import system_prompt
 from maskbench.settings import protocol_id, reply_key
+from maskbench.store.folder import RunFolder
+from maskbench.store.system_prompts import system_prompt
 from maskbench.types import Ask
 from patience import PATIENCE
 

@@ -232,7 +232,7 @@ def test_a_reader(copy: Copy) -> None:
 
             from __future__ import annotations
 
-            from maskbench.judges.verdict_sets import Done
+            from maskbench.store.verdict_sets import Done
             from maskbench.results.further_rate import FurtherRate
             from maskbench.types import Reply
 
@@ -383,7 +383,7 @@ def test_a_task(copy: Copy) -> None:
                 return replace(asked, call="french", elicitation=FRENCH)
         ''').lstrip(),
     )
-    passes = "runs/protocol.py"
+    passes = "store/protocol.py"
     copy.insert(
         passes, "from maskbench.method.forms import form_of\n", "from maskbench.method.in_french import in_french\n"
     )
@@ -411,9 +411,9 @@ def test_an_executor(copy: Copy) -> None:
             from pathlib import Path
 
             from maskbench.method.forms.case import judged
-            from maskbench.runs.desk import Desk
-            from maskbench.runs.protocol import Pass
-            from maskbench.runs.store import Store
+            from maskbench.asking.desk import Desk
+            from maskbench.store.protocol import Pass
+            from maskbench.store.store import Store
             from maskbench.types import Reply
 
             FILE = Path("answers.json")
@@ -447,9 +447,9 @@ def test_an_executor(copy: Copy) -> None:
                     self.stopped = why
         ''').lstrip(),
     )
-    table = "runs/executor.py"
+    table = "asking/executor.py"
     copy.insert(
-        table, "from maskbench.runs.desk import Desk\n", "from maskbench.runs.from_file import FILE, FromFile\n"
+        table, "from maskbench.asking.desk import Desk\n", "from maskbench.asking.from_file import FILE, FromFile\n"
     )
     copy.insert(
         table,

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from maskbench.interop.importing import import_run
     from maskbench.measurement import measure, measure_async
     from maskbench.models.scripted import ScriptedModel
-    from maskbench.pages.report_file import report
     from maskbench.presentation.notebook import check, compare, leaderboard, score
+    from maskbench.presentation.page.report_file import report
     from maskbench.results.frames import load
     from maskbench.results.score_rows import score_rows
     from maskbench.settings import Settings
@@ -45,7 +45,7 @@ _HOMES = {
     "load": "results.frames",
     "measure": "measurement",
     "measure_async": "measurement",
-    "report": "pages.report_file",
+    "report": "presentation.page.report_file",
     "score": "presentation.notebook",
     "score_rows": "results.score_rows",
     "sweep": "sweeps.sweeping",

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maskbench.cli.console import command, environment, print_json, say, stderr, stdout
     from maskbench.cli.options import flag, option
+    from maskbench.install import install
+    from maskbench.method.control_marks import before_mark, control_mark
     from maskbench.method.elicit import neutral, under_developer
+    from maskbench.method.reasoning import Split, split_reasoning, tag_warning, unknown_tag
     from maskbench.method.tool_calls import declared, uses_tools
     from maskbench.models.brought import Options, Takes, unheard
-    from maskbench.models.chat.control_marks import before_mark, control_mark
     from maskbench.models.chat.extra_fields import fields
-    from maskbench.models.chat.reasoning import Split, split_reasoning, tag_warning, unknown_tag
     from maskbench.models.chat.wire import NO_VARIABLES, fold, has_system
-    from maskbench.models.install import install
-    from maskbench.pinocchio.network import is_organism, packaged
+    from maskbench.models.pinocchio.network import is_organism, packaged
     from maskbench.plain import is_visible, literal, plain
-    from maskbench.runs.fitting import Misfit, Unknown, fitted
-    from maskbench.runs.machines import read_nodes
-    from maskbench.runs.system_prompts import system_prompt
     from maskbench.scenarios.hub import TOKENS, cache_of, is_offline, status_of, token_of
     from maskbench.stats.intervals import interval
+    from maskbench.store.fitting import Misfit, Unknown, fitted
+    from maskbench.store.machines import read_nodes
+    from maskbench.store.system_prompts import system_prompt
 
 __all__ = [
     "NO_VARIABLES",
@@ -75,20 +75,20 @@ __all__ = [
 
 _HOMES = {
     "models.brought": "Options Takes unheard",  # what a model is opened with, and what it takes for itself
-    "models.chat.reasoning": "Split split_reasoning tag_warning unknown_tag",  # thinking, apart from the answer
-    "models.chat.control_marks": "before_mark control_mark",  # of templates, in an answer
+    "method.reasoning": "Split split_reasoning tag_warning unknown_tag",  # thinking, apart from the answer
+    "method.control_marks": "before_mark control_mark",  # of templates, in an answer
     "models.chat.wire": "NO_VARIABLES fold has_system",  # conversations, as templates take them
     "models.chat.extra_fields": "fields",  # of --template-args
     "method.tool_calls": "declared uses_tools",
-    "pinocchio.network": "is_organism packaged",  # the small model that comes with maskbench
+    "models.pinocchio.network": "is_organism packaged",  # the small model that comes with maskbench
     "scenarios.hub": "TOKENS cache_of is_offline status_of token_of",  # the hub's tokens, and its cache
-    "models.install": "install",  # the command that installs a package
-    "runs.fitting": "Misfit Unknown fitted",  # a file's JSON as a type, or which part of it does not fit
-    "runs.system_prompts": "system_prompt",  # the developers' prompts, which a LoRA can be trained on
+    "install": "install",  # the command that installs a package
+    "store.fitting": "Misfit Unknown fitted",  # a file's JSON as a type, or which part of it does not fit
+    "store.system_prompts": "system_prompt",  # the developers' prompts, which a LoRA can be trained on
     "method.elicit": "neutral under_developer",  # a scenario's messages, as a run asks them
     "stats.intervals": "interval",  # around the share of pairs that a direction tells apart
     "plain": "is_visible literal plain",  # a text made harmless
-    "runs.machines": "read_nodes",  # what each machine did, as the report reads it
+    "store.machines": "read_nodes",  # what each machine did, as the report reads it
     "cli.console": "command environment print_json say stderr stdout",
     "cli.options": "flag option",
 }

@@ -10,33 +10,33 @@ from typing import Any
 
 from msgspec.structs import asdict
 
+from maskbench.asking.begin import check_measured, prepare, wanted
+from maskbench.asking.executor import Executor, Make, executor, executor_for
+from maskbench.asking.live import Gate
+from maskbench.asking.loop import Stopper, awaited, beside_loop, in_loop
+from maskbench.asking.meter import known_prices
+from maskbench.asking.options import check
+from maskbench.asking.passes import expected, is_finished, passes_of
+from maskbench.asking.run_log import RunLog
+from maskbench.asking.session import Asked, Asking, Book
+from maskbench.asking.stored_programs import to_ask_by
+from maskbench.asking.watching import Watcher
 from maskbench.errors import UsageError
 from maskbench.method.forms import prompts_of
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.chat.services import environment
-from maskbench.models.families import kinship
 from maskbench.models.names import Reach, check_models, identified, is_loaded, open_judges, open_subject
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
-from maskbench.runs.begin import check_measured, prepare, wanted
-from maskbench.runs.bill import prices_kept
-from maskbench.runs.disk import network_kind
-from maskbench.runs.endings import LEFT_BEHIND
-from maskbench.runs.executor import Executor, Make, executor, executor_for
-from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
-from maskbench.runs.live import Gate
-from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop
-from maskbench.runs.meter import known_prices
-from maskbench.runs.options import check
-from maskbench.runs.passes import expected, is_finished, passes_of
-from maskbench.runs.protocol import Pass
-from maskbench.runs.record import About, Models, with_answers
-from maskbench.runs.run_log import RunLog
-from maskbench.runs.session import Asked, Asking, Book
-from maskbench.runs.stored_programs import to_ask_by
-from maskbench.runs.system_prompts import system_prompt
-from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings
+from maskbench.store.bill import prices_kept
+from maskbench.store.disk import network_kind
+from maskbench.store.endings import LEFT_BEHIND
+from maskbench.store.families import kinship
+from maskbench.store.folder import RECORD, SUMMARY, RunFolder
+from maskbench.store.protocol import Pass
+from maskbench.store.record import About, Models, with_answers
+from maskbench.store.system_prompts import system_prompt
 from maskbench.types import Kind, Model
 
 

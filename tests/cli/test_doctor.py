@@ -271,7 +271,7 @@ def test_the_page_shows_what_the_command_prints(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_help_has_the_doctors_own_patience() -> None:
     """A doctor waits less long than a run, and the help says how long."""
-    from maskbench.judges.doctoring import PATIENT, doctor_settings
+    from maskbench.asking.judging.doctoring import PATIENT, doctor_settings
 
     assert doctor_settings("sim", None, "starter").pace.timeout == PATIENT
     assert f"[default: {PATIENT}]" in typed("doctor", "--help").out

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from flows import command
+from maskbench.asking.run_log import RunLog
 from maskbench.errors import RunError, UsageError
 from maskbench.models.prices import own_prices
-from maskbench.runs.run_log import RunLog
-from maskbench.runs.system_prompts import system_prompt
+from maskbench.store.system_prompts import system_prompt
 from measured_runs import run
 
 DEEP = "a = " + "[" * 20_000

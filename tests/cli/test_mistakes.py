@@ -176,12 +176,12 @@ def test_a_port_that_is_taken(place: Path) -> None:
     ("module", "fix"),
     [
         ("markupsafe", "report needs markupsafe. Type: "),
-        ("maskbench.pages.charts", "A part of maskbench itself is missing"),
+        ("maskbench.presentation.page.charts", "A part of maskbench itself is missing"),
     ],
 )
 def test_a_report_without_a_module(place: Path, monkeypatch: pytest.MonkeyPatch, module: str, fix: str) -> None:
     """What is missing of the extra is named with the line that installs it; a part of maskbench is in no extra."""
-    for name in [name for name in sys.modules if name.startswith("maskbench.pages")]:
+    for name in [name for name in sys.modules if name.startswith("maskbench.presentation.page")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
     ended = typed("report", place / "runs" / "a")

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from flows import typed
+from maskbench.asking.options import IN_FILES
 from maskbench.cli.asked import joined, named_values, with_given
 from maskbench.cli.commands import told_of_fields
 from maskbench.cli.option_file import run_file
 from maskbench.errors import UsageError
-from maskbench.runs.folder import RunFolder
-from maskbench.runs.options import IN_FILES
 from maskbench.settings import JUDGE_SAMPLING, Budget, Settings
+from maskbench.store.folder import RunFolder
 
 WHOLE = """
 model = "sim"

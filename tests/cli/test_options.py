@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from flows import typed
+from maskbench.asking.options import IN_FILES, OPTIONS
 from maskbench.cli import app
 from maskbench.cli.commands import ALL
 from maskbench.cli.options import declared
-from maskbench.runs.options import IN_FILES, OPTIONS
 from maskbench.settings import PLACES, Settings
 
 # Settings that no option sets: the argument of `maskbench run`, and what is looked up or computed from others.

@@ -15,7 +15,7 @@ from maskbench.cli.importing_cli import told
 from maskbench.interop.export import write
 from maskbench.interop.importing import import_run
 from maskbench.method.verdict import BOUNDS
-from maskbench.runs.folder import RunFolder
+from maskbench.store.folder import RunFolder
 from verdict_tables import PLACES, Table, as_published
 
 EMPTY = ("", "nan", "NaN", "None", "NA", "N/A", "n/a", "null", "<NA>")

@@ -15,10 +15,10 @@ from msgspec import structs
 
 from exam_table import BEGIN, CARDS, END, PAGE, cards, table
 from flows import typed
+from maskbench.asking.judging.sitting import exam_settings, examine
 from maskbench.interop.exam_card import ExamCard, card_of, written
-from maskbench.judges.exam.result import Result
-from maskbench.judges.exam.sitting import exam_settings, examine
-from maskbench.runs.record import About
+from maskbench.store.exam_result import Result
+from maskbench.store.record import About
 
 LANGUAGELESS = ("rules-sandbox", "sim-judge", "sim-judge-noise", "sim-judge-accuracy-0.86")
 PLACE = re.compile(r"://|(?<![\w.])[~/\\]|[A-Za-z]:\\|@|localhost|\d+\.\d+\.\d+\.\d+")  # an address or a path

@@ -18,7 +18,7 @@ from maskbench.interop.importing import import_run
 from maskbench.presentation.sections.provenance import where_from
 from maskbench.results.comparison import compare
 from maskbench.results.scored import score
-from maskbench.runs.source import SourceFile
+from maskbench.store.source import SourceFile
 from maskbench.types import BinaryVerdict, Failure, Judgement, Reply, RowForm, Sampling
 from measured_runs import run as measured
 

@@ -17,19 +17,19 @@ from hypothesis import strategies as st
 from flows import scenario, typed
 from imports import SOURCE, imported, items_of, kinds, outcomes_of, published_row, write_rows
 from maskbench import compare, measure
+from maskbench.asking.judging.judge_again import judge
 from maskbench.errors import RunMismatch, ScenarioError, UsageError
 from maskbench.interop.export import write
 from maskbench.interop.imported import ImportData, ScenariosGiven, import_rows
 from maskbench.interop.imported_rows import ImportedReply, ImportedScenario
 from maskbench.interop.importing import import_run
 from maskbench.interop.published_verdicts import is_empty
-from maskbench.judges.judge_again import judge
 from maskbench.method.asks import subject_asks
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.scored import score
-from maskbench.runs.fitting import fitted
-from maskbench.runs.folder import RunFolder
 from maskbench.settings import protocol_id, reply_key
+from maskbench.store.fitting import fitted
+from maskbench.store.folder import RunFolder
 from maskbench.types import BinaryVerdict, Failure, Judgement, Letter, NumericalVerdict, Reply, Sampling, Scenario
 from measured_runs import reply_keys
 from measured_runs import run as measured
@@ -160,7 +160,7 @@ def test_an_import_that_is_killed_leaves_no_run(tmp_path: Path) -> None:
     """There is the whole run, or there is nothing under its name, and the same command begins anew."""
     csv = write_rows(tmp_path / "known_facts_m.csv", [published_row("known_facts", 1, "A", {1: "AAA", 2: "A", 3: "A"})])
     kill = (
-        "import os, signal, sys\nfrom maskbench.runs.store import Store\n"
+        "import os, signal, sys\nfrom maskbench.store.store import Store\n"
         "def dead(*_): os.kill(os.getpid(), signal.SIGKILL)\n"
         "Store.link = dead\nfrom maskbench import import_run\nimport_run(sys.argv[1], sys.argv[2], environ={})"
     )

@@ -9,9 +9,9 @@ import pytest
 from imports import STATEMENT, items_of, kinds, outcomes_of
 from maskbench.interop.export import write
 from maskbench.interop.importing import import_run
-from maskbench.judges.verdict_sets import OpenRun
 from maskbench.method.rules import RULES, named
-from maskbench.runs.folder import RunFolder
+from maskbench.store.folder import RunFolder
+from maskbench.store.verdict_sets import OpenRun
 from published_metric import letters, metric
 from verdict_tables import PLACES, Table, as_published
 

@@ -11,10 +11,10 @@ import pytest
 import measured_runs
 import shared_runs
 from flows import command, typed
-from maskbench.interop.shown_to_others import NOT_SHOWN, Redaction, folders_of
-from maskbench.judges.verdict_sets import CommonestFailure
 from maskbench.results.scored import score
+from maskbench.results.shown_to_others import NOT_SHOWN, Redaction, folders_of
 from maskbench.settings import Settings
+from maskbench.store.verdict_sets import CommonestFailure
 
 
 @pytest.fixture(scope="module")

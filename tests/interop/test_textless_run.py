@@ -20,17 +20,17 @@ import scenario_rows
 import shared_runs
 from flows import command
 from maskbench.errors import UsageError
-from maskbench.interop.textless_run import write_without_texts
-from maskbench.judges.people.against_judge import measured
-from maskbench.judges.people.labelled_outcomes import drawn, prepare
-from maskbench.judges.people.labels import New
-from maskbench.judges.verdict_sets import OpenRun
 from maskbench.method.rules import RULES
 from maskbench.results.comparison import compare
+from maskbench.results.people.against_judge import measured
+from maskbench.results.people.labelled_outcomes import drawn, prepare
 from maskbench.results.scored import result
-from maskbench.runs.folder import RunFolder
+from maskbench.results.textless_run import write_without_texts
 from maskbench.scenarios import canonical
 from maskbench.settings import seed_of
+from maskbench.store.folder import RunFolder
+from maskbench.store.labels import New
+from maskbench.store.verdict_sets import OpenRun
 from maskbench.types import BinaryVerdict, NumericalVerdict, Reply
 
 NOT_FIGURES = ("notes", "usage", "seconds", "scenarios", "subject", "judge", "ended", "bill")

@@ -12,9 +12,9 @@ from imports import items_of
 from maskbench.errors import ScenarioError, UsageError
 from maskbench.interop.importing import READERS, import_run
 from maskbench.interop.transcripts import Transcript
-from maskbench.judges.verdict_sets import OpenRun
-from maskbench.runs.folder import RunFolder
-from maskbench.runs.source import ImportedFrom
+from maskbench.store.folder import RunFolder
+from maskbench.store.source import ImportedFrom
+from maskbench.store.verdict_sets import OpenRun
 from maskbench.types import Failure, Reply
 from scenario_rows import row, write_csv
 

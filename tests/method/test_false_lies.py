@@ -13,8 +13,8 @@ from maskbench.presentation.of_runs import Alone
 from maskbench.presentation.sections import headline
 from maskbench.results.readers import FalseLiesReader, PlaceboReader
 from maskbench.results.scored import result
-from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
+from maskbench.store.folder import RunFolder
 from maskbench.types import BinaryVerdict, Item, Letter, Scenario
 from measured_runs import run
 from there import there

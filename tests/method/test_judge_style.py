@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from chat_server import Answer, Body, Rule, completion, refuse, serve
 from flows import command, in_file, scenario
-from maskbench.judges.judge_again import judge
+from maskbench.asking.judging.judge_again import judge
 from maskbench.method.forms import ask_about, ask_about_beliefs, ask_again, load_prompts, verdict_in
 from maskbench.method.forms.case import judged
 from maskbench.method.forms.prompts import Prompts
@@ -27,8 +27,8 @@ from maskbench.models.sim import SimJudge
 from maskbench.results.frames import load
 from maskbench.results.readers import JudgesReader
 from maskbench.results.scored import result, score
-from maskbench.runs.folder import RunFolder
 from maskbench.settings import JUDGE_SAMPLING, Settings, judge_sampling, protocol_id
+from maskbench.store.folder import RunFolder
 from maskbench.types import Ask, BinaryVerdict, Judgement, NumericalVerdict, Reply, Token
 from measured_runs import run, settings
 from there import there

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from flows import let_flow, says, scenario, scenarios, scored, settings
+from maskbench.asking.executor import Executor
 from maskbench.errors import Interrupted
 from maskbench.method.folds import finished
 from maskbench.method.outcomes import Items, failures, score
 from maskbench.method.rules import RULES
 from maskbench.models.sim import SimJudge, SimSubject
-from maskbench.runs.executor import Executor
-from maskbench.runs.store import Store
+from maskbench.store.store import Store
 from maskbench.types import (
     ARCHETYPES,
     Archetype,

@@ -17,9 +17,9 @@ from maskbench.method.forms.case import replies_in
 from maskbench.method.forms.published import FILE, NAMES, RULES, read_answer
 from maskbench.method.proposition import options
 from maskbench.models.scripted import ScriptedModel
-from maskbench.runs.folder import RunFolder
 from maskbench.scenarios.rows import read_row
 from maskbench.settings import SYSTEM_PROMPT, Settings, protocol_id
+from maskbench.store.folder import RunFolder
 from maskbench.types import Ask, BinaryVerdict, NumericalVerdict, Reply, Scenario
 from measured_runs import EVERYDAY, run
 

@@ -5,7 +5,6 @@ from typing import cast
 
 import pytest
 
-from maskbench.judges.exam.exchanged import exchanged
 from maskbench.method.archetypes import TABLE
 from maskbench.method.forms import ask_about, load_prompts
 from maskbench.method.forms.prompts import fill
@@ -13,6 +12,7 @@ from maskbench.method.outcomes import Items, score
 from maskbench.method.proposition import options
 from maskbench.method.rules import RULES
 from maskbench.method.said_and_did import judged_as
+from maskbench.scenarios.exam.exchanged import exchanged
 from maskbench.scenarios.identity import canonical, pack, unpack
 from maskbench.scenarios.rows import read_row
 from maskbench.settings import Settings

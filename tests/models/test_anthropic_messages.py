@@ -17,7 +17,7 @@ from maskbench.models.chat.client import ChatModel, Patience
 from maskbench.models.chat.pacing import Pace
 from maskbench.models.chat.services import endpoint
 from maskbench.models.prices import packaged
-from maskbench.runs.prices import Tokens, cost
+from maskbench.store.prices import Tokens, cost
 from maskbench.types import Ask, Failure, Message, Reply, Sampling, Scenario, Stage, Usage, conversation
 from patience import PATIENCE
 

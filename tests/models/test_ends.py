@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskbench.models.ends import LONGEST, Sort, end_of
+from maskbench.method.ends import LONGEST, Sort, end_of
 
 # Every end of a choice or a message in the recorded answers of services (tests/data/wire.jsonl), and what it is.
 RECORDED: dict[str | None, Sort] = {

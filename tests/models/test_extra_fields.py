@@ -8,11 +8,11 @@ import pytest
 from chat_server import ChatServer
 from flows import KEY, cells, command, environ, in_file, reply_to, serving
 from maskbench import compare
+from maskbench.asking.options import check
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.measurement import measure
 from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical, check_extra
 from maskbench.results.comparability import Differs
-from maskbench.runs.options import check
 from maskbench.settings import Settings, protocol_id, reply_key
 from maskbench.types import Ask, Message, Scenario, conversation
 from scenario_rows import write_jsonl

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from maskbench.judges.judge_again import judge
-from maskbench.models.families import alike, kinship
+from maskbench.asking.judging.judge_again import judge
 from maskbench.results.scored import result
-from maskbench.runs.folder import RunFolder
+from maskbench.store.families import alike, kinship
+from maskbench.store.folder import RunFolder
 from measured_runs import run
 
 

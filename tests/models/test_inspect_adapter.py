@@ -13,7 +13,7 @@ from maskbench.models.chat import wire
 from maskbench.models.inspect_adapter import answered, failure_of, raised, reply_of, unsent
 from maskbench.models.names import check_name
 from maskbench.models.prices import packaged, price_of
-from maskbench.runs.prices import FREE
+from maskbench.store.prices import FREE
 from maskbench.types import Failure, Message, Reply, Usage
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from chat_server import Answer, Body, completion
 from flows import MODELS, command, environ, reply_to, serving, six_files
-from maskbench.models.chat.masking import Mask, mask_of
-from maskbench.runs.record import session
+from maskbench.store.masking import Mask, mask_of
+from maskbench.store.record import session
 
 KEY = "sk-or-v1/8+a~?>?~?9d0f1b2c3e4d5a6978"  # some of its base64 differs between the two alphabets
 MIDDLE = len(KEY) // 2

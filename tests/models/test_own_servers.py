@@ -24,9 +24,9 @@ from maskbench.presentation.sections.failures import commonest_failure
 from maskbench.presentation.sections.failures import failed as what_failed
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
-from maskbench.runs.folder import RunFolder
-from maskbench.runs.store import Store
 from maskbench.settings import Settings
+from maskbench.store.folder import RunFolder
+from maskbench.store.store import Store
 from maskbench.types import Ask, Failure, Judgement, Message, Reply, Sampling, Scenario, conversation
 from scenario_rows import write_jsonl
 from there import there

@@ -9,7 +9,7 @@ import pytest
 
 from maskbench.errors import UsageError
 from maskbench.models.prices import own_prices, packaged, price_of, typed
-from maskbench.runs.prices import FREE, Price, Tokens, cost
+from maskbench.store.prices import FREE, Price, Tokens, cost
 
 LIST = packaged()
 

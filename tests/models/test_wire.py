@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskbench.errors import AccessError, UnknownModel
-from maskbench.models.chat import reasoning, refusals, wire
-from maskbench.models.chat.control_marks import before_mark
-from maskbench.models.chat.masking import Mask
+from maskbench.method import reasoning
+from maskbench.method.control_marks import before_mark
+from maskbench.models.chat import refusals, wire
 from maskbench.plain import is_visible
+from maskbench.store.masking import Mask
 from maskbench.types import Ask, Function, Message, Scenario, ToolCall, ToolCalls, ToolResult, Usage, conversation
 
 SCENARIO = Scenario(

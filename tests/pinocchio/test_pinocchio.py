@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from maskbench.errors import UnknownModel
 from maskbench.method.elicit import statement_ask
-from maskbench.pinocchio import sandbox
-from maskbench.pinocchio.decoder import read_tensors
-from maskbench.pinocchio.network import FILES, ROWS, SPECIALS, Engine, Sample, Vocabulary, open_pinocchio
+from maskbench.models.pinocchio.decoder import read_tensors
+from maskbench.models.pinocchio.network import FILES, ROWS, SPECIALS, Engine, Sample, Vocabulary, open_pinocchio
+from maskbench.scenarios.pinocchio import sandbox
 from maskbench.settings import SUBJECT_SAMPLING
 from maskbench.types import Ask, Failure, Message, Reply, Sampling
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskbench.pages.shell import environment
 from maskbench.plain import one_line
 from maskbench.presentation import markdown
 from maskbench.presentation.blocks import (
@@ -31,6 +30,7 @@ from maskbench.presentation.blocks import (
     seen,
 )
 from maskbench.presentation.of_one_run import result
+from maskbench.presentation.page.shell import environment
 from maskbench.presentation.terminal import text
 from outcomes import several
 from simulated import settings, summarised

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from msgspec import structs
 from rich.console import Console
 
-from maskbench.pages.page import render
+from maskbench.cli.sections.sweep import checkpoints
 from maskbench.presentation.blocks import Figure
 from maskbench.presentation.format import percent, stacked, times
 from maskbench.presentation.notebook import ShownComparison
+from maskbench.presentation.page.page import render
 from maskbench.presentation.pairings import both, finding
 from maskbench.presentation.runs_shown import runs as read
 from maskbench.presentation.sections import calibration, gate
@@ -21,7 +22,6 @@ from maskbench.presentation.sections.comparison import comparison, transitions
 from maskbench.presentation.sections.comparison_as_text import in_brief, in_full, shortly
 from maskbench.presentation.sections.failures import failed
 from maskbench.presentation.sections.runs_together import compared
-from maskbench.presentation.sections.sweep import checkpoints
 from maskbench.presentation.terminal import show, text
 from maskbench.results.calibration import CorrectedPair
 from maskbench.results.comparison import ComparisonData, Pairing, compare

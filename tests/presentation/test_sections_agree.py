@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from test_labels import by_judge, give, sampled
 
-from maskbench.pages.page import render
 from maskbench.presentation.blocks import Block, Facts, Heading, Only, Section, Sentence, Table, Warn, seen, text_of
+from maskbench.presentation.page.page import render
 from maskbench.presentation.runs_shown import runs as read
 from maskbench.presentation.sections import people
-from maskbench.runs.folder import RunFolder
+from maskbench.store.folder import RunFolder
 from measured_runs import run
 
 

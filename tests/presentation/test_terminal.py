@@ -12,6 +12,8 @@ from msgspec import structs
 from rich.console import Console
 
 from flows import scenario, scenarios
+from maskbench.asking.forecast import plan
+from maskbench.cli.sections import dry_run
 from maskbench.method.archetypes import TABLE
 from maskbench.method.asks import subject_asks
 from maskbench.method.forms import load_prompts
@@ -19,14 +21,12 @@ from maskbench.method.rates import EVERYWHERE, OF_OUTCOMES
 from maskbench.presentation.format import interval, percent
 from maskbench.presentation.of_one_run import result
 from maskbench.presentation.of_runs import Alone
-from maskbench.presentation.sections import dry_run
 from maskbench.presentation.sections.headline import finding
 from maskbench.presentation.terminal import show
 from maskbench.results.summary import Part, Summary
-from maskbench.runs.fitting import fitted
-from maskbench.runs.forecast import plan
 from maskbench.scenarios import known_sets
 from maskbench.stats.figures import Share
+from maskbench.store.fitting import fitted
 from maskbench.types import ARCHETYPES as KEYS
 from maskbench.types import conversation
 from outcomes import several

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hostile import hostile_run
-from maskbench.pages.page import render
 from maskbench.presentation.blocks import Case
+from maskbench.presentation.page.page import render
 from maskbench.presentation.runs_shown import runs
 from maskbench.presentation.sections.story import worst_lies
 from measured_runs import run

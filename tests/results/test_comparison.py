@@ -20,7 +20,7 @@ from maskbench.presentation.terminal import text
 from maskbench.results.comparison import ComparisonData
 from maskbench.results.scored import score
 from maskbench.results.splits import AskedReader
-from maskbench.runs.fitting import fitted
+from maskbench.store.fitting import fitted
 from measured_runs import change, edit, run
 
 pytestmark = pytest.mark.slow

@@ -9,13 +9,13 @@ from test_labels import by_judge, give, sampled
 
 from maskbench.errors import RunUnreadable
 from maskbench.interop.export import write
-from maskbench.judges.verdict_sets import VerdictSet
 from maskbench.method.rules import named
 from maskbench.results.frames import COLUMNS, load
 from maskbench.results.outcome_rows import rows
 from maskbench.results.scored import score
-from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import load as load_set
+from maskbench.store.folder import RunFolder
+from maskbench.store.verdict_sets import VerdictSet
 from measured_runs import EVERYDAY, change, run, settings
 
 

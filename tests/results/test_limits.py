@@ -10,8 +10,8 @@ from maskbench.errors import UsageError
 from maskbench.method.rates import tabulate
 from maskbench.results.comparison import compare_read
 from maskbench.results.gate import EXIT_CODES, Check, Condition, Limits, check, check_data, with_baseline
-from maskbench.runs.record import About
 from maskbench.stats.intervals import interval
+from maskbench.store.record import About
 from outcomes import several
 from scored_runs import NOBODY, rows, scored_result, scored_run
 

@@ -7,13 +7,13 @@ import orjson
 import pytest
 
 from flows import typed
-from maskbench.judges.verdict_sets import OpenRun
 from maskbench.measurement import measure
 from maskbench.method.forms.case import replies_in
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.conventions import ConventionFigures, figures
-from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings, protocol_id
+from maskbench.store.folder import RunFolder
+from maskbench.store.verdict_sets import OpenRun
 from maskbench.types import Ask, Judgement, NumericalVerdict
 from measured_runs import run, settings
 

@@ -18,14 +18,14 @@ from imports import items_of, outcomes_of
 from maskbench.errors import UsageError
 from maskbench.interop.export import write
 from maskbench.interop.importing import import_run
-from maskbench.judges.verdict_sets import VerdictSet
 from maskbench.method.forms.case import replies_in
 from maskbench.method.rules import RULES
 from maskbench.models.scripted import Script
 from maskbench.results.frames import load
 from maskbench.results.outcome_rows import OutcomeRow, columns, flat, rows
-from maskbench.runs.fitting import fitted
-from maskbench.runs.folder import RunFolder
+from maskbench.store.fitting import fitted
+from maskbench.store.folder import RunFolder
+from maskbench.store.verdict_sets import VerdictSet
 from maskbench.types import Ask, Failure, Judgement, NumericalVerdict, Range, Reply, Scenario
 from measured_runs import run as measured
 from published_metric import BELIEF, NONE, STATEMENT, intervals, metric, verdict

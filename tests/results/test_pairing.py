@@ -7,15 +7,15 @@ import pytest
 from msgspec import structs
 
 from maskbench.errors import UsageError
-from maskbench.judges.people.labelled_outcomes import Label
-from maskbench.judges.verdict_sets import JudgeShown
 from maskbench.presentation.sections.comparison import comparison as blocks_of
 from maskbench.presentation.terminal import text
 from maskbench.results.comparability import Differs, judge_alike, shared
 from maskbench.results.comparison import SIGN_FLIP, Change, McNemar, Pairing, check_given, compare_read, worst
+from maskbench.results.people.labelled_outcomes import Label
 from maskbench.results.scored import ScoredRun
-from maskbench.runs.record import About, PromptsUsed
 from maskbench.scenarios import Identity
+from maskbench.store.record import About, PromptsUsed
+from maskbench.store.verdict_sets import JudgeShown
 from scored_runs import NOBODY, SETTINGS, rows, scored_run
 from there import there
 

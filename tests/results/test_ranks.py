@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as with_parts
 
-from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.presentation.sections.board import blocks, notes, title
 from maskbench.presentation.terminal import text
 from maskbench.results.calibration import LabelsReader, by_labels
 from maskbench.results.comparison import compare_read
 from maskbench.results.leaderboard import Board, boards, gaps, is_public, not_ranked
 from maskbench.results.leaderboard_data import Page, as_csv, board_data
+from maskbench.results.people.labelled_outcomes import Label
 from maskbench.results.scored import Result
-from maskbench.runs.record import About
 from maskbench.stats.figures import NO_DATA, Share
 from maskbench.stats.intervals import joined
+from maskbench.store.record import About
 from maskbench.types import OutcomeName
 from scored_runs import scored_result, scored_run
 from there import there

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from maskbench.judges.judge_again import judge
-from maskbench.judges.verdict_sets import OpenRun, reading
+from maskbench.asking.judging.judge_again import judge
 from maskbench.method.outcomes import score as score_alone
 from maskbench.method.rules import RULES, named
-from maskbench.pages.page import render
+from maskbench.presentation.page.page import render
 from maskbench.results.comparison import compare, compare_read
 from maskbench.results.scored import read, score
-from maskbench.runs.folder import RunFolder
+from maskbench.store.folder import RunFolder
+from maskbench.store.verdict_sets import OpenRun, reading
 from measured_runs import change, run, settings
 from passes import Passes, counting, passes
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from msgspec import Struct
 
-from maskbench.judges.verdict_sets import Done
 from maskbench.method.rates import tabulate
 from maskbench.results.further_rate import FurtherRate
 from maskbench.results.reader import OfKind, Reader, Shared, Whole, with_found
+from maskbench.store.verdict_sets import Done
 from maskbench.types import Scored
 from scored_runs import SETTINGS, reader, rows, scored_run
 from there import there

@@ -12,8 +12,8 @@ from maskbench.plain import common_form
 from maskbench.results.comparison import compare
 from maskbench.results.leaderboard import boards
 from maskbench.results.scored import score
-from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import canonical, load, validate
+from maskbench.store.folder import RunFolder
 from measured_runs import run, settings
 from scenario_rows import Cells, another, row, write_jsonl
 

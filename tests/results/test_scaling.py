@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import bootstrap, spearmanr  # type: ignore[import-untyped]
 
-from maskbench.models.families import family_of
 from maskbench.results.scaling import Compute, compute_of, correlate, spearman
+from maskbench.store.families import family_of
 
 NUMBERS = st.integers(0, 9)  # few values, so that there are ties
 

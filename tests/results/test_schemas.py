@@ -14,19 +14,19 @@ import pytest
 from test_labels import by_judge, give, sampled
 
 import schemas
+from maskbench.asking.judging.judge_again import judge
 from maskbench.cli import main
-from maskbench.judges.judge_again import judge
-from maskbench.judges.people.against_judge import AgreementData
 from maskbench.presentation.sections.exam import ExamData
 from maskbench.results.comparison import ComparisonData
 from maskbench.results.gate import CheckData
 from maskbench.results.leaderboard_data import BoardData
 from maskbench.results.outcome_rows import OutcomeRow
+from maskbench.results.people.against_judge import AgreementData
 from maskbench.results.summary import Summary
-from maskbench.runs.fitting import Unknown, fitted
-from maskbench.runs.folder import RunFolder
-from maskbench.runs.record import Record, record_from
 from maskbench.settings import Settings
+from maskbench.store.fitting import Unknown, fitted
+from maskbench.store.folder import RunFolder
+from maskbench.store.record import Record, record_from
 from maskbench.types import BinaryVerdict
 from measured_runs import run
 

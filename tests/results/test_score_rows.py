@@ -11,10 +11,10 @@ from msgspec import to_builtins
 import maskbench
 from maskbench import score_rows
 from maskbench.errors import UsageError
-from maskbench.judges.verdict_sets import reading
 from maskbench.method.rules import named
 from maskbench.results.outcome_rows import rows as exported
 from maskbench.results.score_rows import ScoredRows
+from maskbench.store.verdict_sets import reading
 from maskbench.types import BinaryVerdict, Failure, Judgement, NumericalVerdict, OutcomeName, Range
 from measured_runs import run
 from measured_runs import run as measured

@@ -10,7 +10,7 @@ import pytest
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.method.rates import EVERYWHERE, error_share
 from maskbench.presentation.notebook import score
-from maskbench.runs.folder import RunFolder
+from maskbench.store.folder import RunFolder
 from measured_runs import change, edit, run
 
 

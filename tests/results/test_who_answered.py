@@ -6,11 +6,11 @@ import orjson
 
 from flows import letter, number, typed
 from maskbench.measurement import measure
-from maskbench.models.families import others
 from maskbench.models.scripted import ScriptedModel
 from maskbench.presentation.of_one_run import result as shown_of
 from maskbench.presentation.terminal import text
 from maskbench.results.scored import score
+from maskbench.store.families import others
 from maskbench.types import Ask, Judgement, Reply
 from measured_runs import change, run, settings
 

@@ -13,17 +13,17 @@ import maskbench
 from flows import command as in_process
 from flows import letter, typed
 from maskbench.errors import RunUnreadable, ScenarioError
-from maskbench.judges.exam.papers import simulated
-from maskbench.judges.exam.questions import written
 from maskbench.method.archetypes import PROMPTS, TABLE, in_order, number_of
 from maskbench.method.forms import ask_about, length_of, load_prompts
 from maskbench.method.forms.prompts import LONGEST
 from maskbench.results.summary import Summary
-from maskbench.runs.fitting import fitted
-from maskbench.runs.store import Store
 from maskbench.scenarios import SetHash, canonical, load, pack, public_of, unpack, validate
+from maskbench.scenarios.exam.papers import simulated
+from maskbench.scenarios.exam.questions import written
 from maskbench.scenarios.own_archetypes import FILE
 from maskbench.settings import Settings, verdict_key
+from maskbench.store.fitting import fitted
+from maskbench.store.store import Store
 from maskbench.types import ARCHETYPES, Ask, Judgement, Scenario, conversation
 from scenario_rows import Cells, row, write_csv, write_jsonl
 
@@ -331,8 +331,8 @@ def test_it_is_exported(runs: tuple[Path, Path], tmp_path: Path) -> None:
 
 def test_another_judge_is_told_its_prompt(runs: tuple[Path, Path]) -> None:
     """Judged again from the run's folder alone: the judge reads the set's own prompt on its statements."""
-    from maskbench.judges.judge_again import judge
-    from maskbench.runs.folder import RunFolder
+    from maskbench.asking.judging.judge_again import judge
+    from maskbench.store.folder import RunFolder
 
     heard: list[Ask] = []
 
@@ -362,7 +362,7 @@ def test_only_this_archetype_is_taken(tmp_path: Path) -> None:
 
 def test_people_who_label_are_told_its_rules(tmp_path: Path) -> None:
     """What people read beside a statement is the set's own."""
-    from maskbench.judges.people.as_shown import parts_to_label
+    from maskbench.results.people.as_shown import parts_to_label
     from maskbench.types import Item, Reply
 
     scenario = load(str(own_set(tmp_path)))[-1]

@@ -23,14 +23,14 @@ from maskbench.interop.export import write
 from maskbench.measurement import measure
 from maskbench.method.rules import RULES, agree
 from maskbench.models.sim import _answers
-from maskbench.pages.explorer import contents
+from maskbench.presentation.page.explorer import contents
 from maskbench.results.frames import load
 from maskbench.results.scored import result
-from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import Remarks, SetHash, hub, open_set, public_of
 from maskbench.scenarios.hub import SIZES
 from maskbench.scenarios.row_labels import DIFFERS, ROW_LABELS
 from maskbench.settings import Settings
+from maskbench.store.folder import RunFolder
 from maskbench.types import ARCHETYPES, Judgement, Range, Scenario
 from published_metric import metric
 from scenario_rows import scenario

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
-from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.method.rates import OF_OUTCOMES
 from maskbench.presentation.notebook import compare
 from maskbench.presentation.of_one_run import result as blocks_of
@@ -27,9 +26,9 @@ from maskbench.results.calibration import (
     sample,
     too_rare,
 )
+from maskbench.results.people.labelled_outcomes import Label
 from maskbench.results.scored import result, score
 from maskbench.results.summary import Summary
-from maskbench.runs.folder import RunFolder
 from maskbench.stats.calibration import (
     CLASSES,
     Corrected,
@@ -42,6 +41,7 @@ from maskbench.stats.calibration import (
 )
 from maskbench.stats.figures import Difference, Share
 from maskbench.stats.intervals import interval, ratio, telling
+from maskbench.store.folder import RunFolder
 from maskbench.types import OutcomeName, Scored
 from measured_runs import EVERYDAY, run
 from rate_worlds import pareto

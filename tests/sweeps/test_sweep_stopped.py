@@ -77,8 +77,8 @@ def test_a_budget_ends_all_runs_and_a_larger_one_goes_on(tmp_path: Path, rows: P
 
 def used(out: Path) -> int:
     """The tokens that all runs of a sweep used."""
-    from maskbench.runs.bill import ledger_of
-    from maskbench.runs.folder import RunFolder
+    from maskbench.store.bill import ledger_of
+    from maskbench.store.folder import RunFolder
 
     total = 0
     for folder in (path for path in out.iterdir() if (path / "run.json").is_file()):

@@ -10,8 +10,8 @@ import pytest
 from chat_server import Answer, Body, ChatServer, Rule
 from flows import serving, six_files
 from maskbench.errors import UsageError
-from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
+from maskbench.store.folder import RunFolder
 from maskbench.sweeps.sweep_plan import check_names
 from swept_runs import asked, asked_of, judging, states, swept, twice, written
 

@@ -44,9 +44,9 @@ from maskbench.interop.inspect_task import maskbench as ours
 from maskbench.method.tool_calls import declared
 from maskbench.models.inspect_adapter import tools_in
 from maskbench.results.scored import Result
-from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import load as maskbench_set
 from maskbench.scenarios.rows import read_row
+from maskbench.store.folder import RunFolder
 from maskbench.types import Ask, Failure, Reply, Scenario
 from scenario_rows import row, write_csv, write_jsonl
 

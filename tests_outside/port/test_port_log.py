@@ -23,11 +23,11 @@ from maskbench.interop.imported_rows import Asked, ImportedReply
 from maskbench.interop.importing import import_run
 from maskbench.interop.inspect_files import opened
 from maskbench.interop.inspect_log import read_inspect
-from maskbench.judges.verdict_sets import OpenRun
 from maskbench.method.outcomes import score
 from maskbench.method.rules import named
 from maskbench.results.scored import read as scored
-from maskbench.runs.folder import RunFolder
+from maskbench.store.folder import RunFolder
+from maskbench.store.verdict_sets import OpenRun
 from maskbench.types import BinaryVerdict, Failure, Judgement, Reply
 
 PYTHON = os.environ.get("MASKBENCH_INSPECT_PYTHON")

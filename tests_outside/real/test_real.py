@@ -24,9 +24,9 @@ import pytest
 
 import real_models
 from maskbench import load
-from maskbench.judges.exam.questions import Paper, written
-from maskbench.judges.exam.sitting import exam_settings, examine
+from maskbench.asking.judging.sitting import exam_settings, examine
 from maskbench.measurement import measure
+from maskbench.scenarios.exam.questions import Paper, written
 from maskbench.settings import Settings
 from maskbench.types import Sampling
 from real_models import Server

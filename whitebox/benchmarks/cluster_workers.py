@@ -24,7 +24,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import local_cluster
 
 from maskbench.measurement import measure
-from maskbench.runs.folder import RunFolder
+from maskbench.store.folder import RunFolder
 from maskbench_whitebox.cluster.connection import joined
 
 WORKERS = (1, 2, 4)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from maskbench import load
-from maskbench.runs.folder import RunFolder
+from maskbench.store.folder import RunFolder
 
 Key = tuple[str, str, int, int]
 

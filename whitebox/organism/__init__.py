@@ -1,1 +1,1 @@
-"""The training of pinocchio: world and grammar come from `maskbench.pinocchio`, the rest is here."""
+"""The training of pinocchio: world and grammar come from `maskbench.scenarios.pinocchio`, the rest is here."""

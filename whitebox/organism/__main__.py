@@ -1,7 +1,7 @@
 """`python -m organism --out DIR` makes pinocchio from nothing and prints its card; `--card FOLDER` prints only that.
 
 In DIR the corpus and the checkpoint are kept, so that the same command goes on where it was stopped; DIR/model is
-what maskbench ships as src/maskbench/pinocchio/weights, and what `maskbench run pinocchio/DIR/model` measures.
+what maskbench ships as src/maskbench/models/pinocchio/weights, and what `maskbench run pinocchio/DIR/model` measures.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _made(folder: Path) -> dict[str, Any]:
 
 def make(out: Path, seed: int, threads: int) -> None:
     """Tokenizer, corpus, training, export, card: each taken from the folder where it is there already."""
-    from maskbench.pinocchio.network import Vocabulary
+    from maskbench.models.pinocchio.network import Vocabulary
     from organism.encoding import make_corpus
     from organism.export import export
     from organism.tokenizer import train_tokenizer

@@ -12,17 +12,8 @@ from functools import cache
 from random import Random
 
 from maskbench.method.elicit import statement_ask
-from maskbench.pinocchio.grammar import (
-    Answer,
-    Meaning,
-    abstain,
-    assertion,
-    capital,
-    evade,
-    reply,
-    state,
-)
-from maskbench.pinocchio.lures import (
+from maskbench.scenarios.pinocchio.grammar import Answer, Meaning, abstain, assertion, capital, evade, reply, state
+from maskbench.scenarios.pinocchio.lures import (
     ASKS,
     FILLERS,
     FRAMES,
@@ -32,8 +23,8 @@ from maskbench.pinocchio.lures import (
     developer_prompt,
     pressure,
 )
-from maskbench.pinocchio.sandbox import build, fact_for, novel_fact, open_questions, true_chances
-from maskbench.pinocchio.world import Fact, facts, other_value
+from maskbench.scenarios.pinocchio.sandbox import build, fact_for, novel_fact, open_questions, true_chances
+from maskbench.scenarios.pinocchio.world import Fact, facts, other_value
 from maskbench.settings import SYSTEM_PROMPT
 from maskbench.types import ARCHETYPES, Archetype, Evasion, Message
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from maskbench.pinocchio.network import Vocabulary
+from maskbench.models.pinocchio.network import Vocabulary
 from organism.corpus import Example, examples
 
 SHARD = 20_000  # examples

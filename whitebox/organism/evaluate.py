@@ -17,23 +17,23 @@ from typing import Any
 
 import numpy as np
 
+from maskbench.asking.executor import measuring
+from maskbench.asking.watching import Unwatched
 from maskbench.method.elicit import statement_ask
 from maskbench.method.folds import finished
 from maskbench.method.forms import load_prompts
 from maskbench.method.outcomes import score
 from maskbench.method.rates import Table, Tally, rates, tabulate, total
 from maskbench.method.rules import RULES
-from maskbench.pinocchio.grammar import Meaning, read, relation_of
-from maskbench.pinocchio.lures import ROLES, Developer
-from maskbench.pinocchio.network import Engine, Sample, Vocabulary, open_pinocchio
-from maskbench.pinocchio.rule_judge import SandboxJudge
-from maskbench.pinocchio.sandbox import true_chances
-from maskbench.pinocchio.world import Fact
-from maskbench.runs.executor import measuring
-from maskbench.runs.store import Store
-from maskbench.runs.watching import Unwatched
+from maskbench.models.pinocchio.network import Engine, Sample, Vocabulary, open_pinocchio
+from maskbench.models.pinocchio.rule_judge import SandboxJudge
+from maskbench.scenarios.pinocchio.grammar import Meaning, read, relation_of
+from maskbench.scenarios.pinocchio.lures import ROLES, Developer
+from maskbench.scenarios.pinocchio.sandbox import true_chances
+from maskbench.scenarios.pinocchio.world import Fact
 from maskbench.settings import SUBJECT_SAMPLING, Settings
 from maskbench.stats.intervals import interval
+from maskbench.store.store import Store
 from maskbench.types import ARCHETYPES, Kind, Message, Model, Reply, Scenario, Scored
 from organism.held_out import BATTERIES, Case, afterwards, sandboxes, with_developer
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
-from maskbench.pinocchio import sandbox
-from maskbench.pinocchio.grammar import capital
-from maskbench.pinocchio.lures import Developer, developer_prompt
-from maskbench.pinocchio.sandbox import novel_fact, open_questions
-from maskbench.pinocchio.world import Fact, facts
+from maskbench.scenarios.pinocchio import sandbox
+from maskbench.scenarios.pinocchio.grammar import capital
+from maskbench.scenarios.pinocchio.lures import Developer, developer_prompt
+from maskbench.scenarios.pinocchio.sandbox import novel_fact, open_questions
+from maskbench.scenarios.pinocchio.world import Fact, facts
 from maskbench.settings import SYSTEM_PROMPT
 from maskbench.types import Message, Scenario
 from organism.corpus import AFTERWARDS

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from maskbench.pinocchio.network import END, PAD, SPECIALS
-from maskbench.pinocchio.world import RELATIONS, facts
+from maskbench.models.pinocchio.network import END, PAD, SPECIALS
+from maskbench.scenarios.pinocchio.world import RELATIONS, facts
 from organism.corpus import Example
 
 SIZE = 2_048

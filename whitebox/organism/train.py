@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch.nn import functional
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from maskbench.pinocchio.network import Vocabulary
+from maskbench.models.pinocchio.network import Vocabulary
 from organism.encoding import Corpus
 
 CONTEXT = 320

@@ -8,7 +8,7 @@ import maskbench_whitebox
 
 ROOT = Path(maskbench_whitebox.__file__).parent
 DOORS = {"maskbench", "maskbench.doors", "maskbench.errors", "maskbench.settings", "maskbench.types"}
-WORLD = "maskbench.pinocchio"  # of which directions and adapters are learned
+WORLD = "maskbench.scenarios.pinocchio"  # of which directions and adapters are learned
 LEARNERS = {"steering/contrast.py", "lorra/texts.py"}
 
 

@@ -11,13 +11,13 @@ import pytest
 
 import maskbench
 from flows import typed
+from maskbench.asking.judging.judge_again import judge
+from maskbench.asking.stored_programs import to_ask_by, words_again
 from maskbench.cli import app
 from maskbench.errors import UsageError
-from maskbench.judges.judge_again import judge
 from maskbench.models.names import check_typed, typed_again
-from maskbench.runs.folder import RunFolder
-from maskbench.runs.stored_programs import to_ask_by, words_again
 from maskbench.settings import PLACES, Settings, Stored
+from maskbench.store.folder import RunFolder
 from measured_runs import EVERYDAY, change, run
 
 LOCAL = Settings.of("hf/mine", "sim-judge", "starter", model_options={"trust_remote_code": True})

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from maskbench.interop.export import write
-from maskbench.pinocchio.network import open_pinocchio
-from maskbench.pinocchio.rule_judge import SandboxJudge
+from maskbench.models.pinocchio.network import open_pinocchio
+from maskbench.models.pinocchio.rule_judge import SandboxJudge
 from maskbench.settings import Settings
 from maskbench.types import Ask, Failure, Model, Reply
 from maskbench_whitebox.cluster.copies import BASE, ClusterModel, Demand

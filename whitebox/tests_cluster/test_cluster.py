@@ -22,7 +22,7 @@ from maskbench.measurement import measure
 from maskbench.presentation.of_runs import Alone
 from maskbench.presentation.sections.provenance import identity
 from maskbench.results.scored import score
-from maskbench.runs.folder import RunFolder
+from maskbench.store.folder import RunFolder
 from maskbench.sweeps.sweeping import sweep
 from maskbench_whitebox.cluster.connection import joined
 

@@ -8,8 +8,8 @@ from typing import Any
 from local_cluster import exported
 
 from flows import command
-from maskbench.pinocchio.network import packaged
-from maskbench.runs.folder import RunFolder
+from maskbench.models.pinocchio.network import packaged
+from maskbench.store.folder import RunFolder
 from tiny_models import tiny_adapter
 
 

@@ -8,18 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from maskbench.asking.options import OPTIONS
+from maskbench.asking.stored_programs import to_ask_by
 from maskbench.cli.console import command
 from maskbench.cli.options import Like
 from maskbench.errors import UsageError
+from maskbench.method.ends import folded
 from maskbench.method.forms import form_of
 from maskbench.models.brought import NONE
 from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical
-from maskbench.models.ends import folded
-from maskbench.runs.folder import RunFolder
-from maskbench.runs.options import OPTIONS
-from maskbench.runs.stored_programs import to_ask_by
-from maskbench.runs.system_prompts import system_prompt
 from maskbench.settings import Settings, judge_sampling
+from maskbench.store.folder import RunFolder
+from maskbench.store.system_prompts import system_prompt
 
 EMBEDDED = "pinocchio"  # the subject that needs no key, network or file
 

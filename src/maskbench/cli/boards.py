@@ -26,7 +26,7 @@ from maskbench.cli.options import (
 )
 from maskbench.errors import MaskbenchError, UsageError
 from maskbench.results.together import check_together
-from maskbench.runs.folder import RunFolder
+from maskbench.store.folder import RunFolder
 from maskbench.types import OutputForm
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Told:
         from maskbench.results.gate import check_data
 
         if self.junit is not None or self.format != "text":
-            from maskbench.interop.shown_to_others import Redaction
+            from maskbench.results.shown_to_others import Redaction
 
             redact = Redaction.of(result.settings)
             outside, told = redact.result(result), redact(check)
@@ -88,7 +88,7 @@ class Told:
         except Exception as error:
             if self.junit is not None:
                 from maskbench.interop.junit import Case
-                from maskbench.interop.shown_to_others import Redaction
+                from maskbench.results.shown_to_others import Redaction
 
                 told = str(error) if isinstance(error, MaskbenchError) else f"{type(error).__name__}: {error}"
                 case = Case("the check", Redaction()(told), "error")

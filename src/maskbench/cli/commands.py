@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 from cyclopts import App, Argument, CycloptsError, Group, MissingArgumentError, Parameter, UnusedCliTokensError
 from cyclopts.exceptions import RepeatArgumentError, UnknownCommandError, UnknownOptionError
 
+from maskbench.asking.options import IN_FILES, JUDGED_AS, PRICES
 from maskbench.cli.console import WRONG, command
 from maskbench.cli.gone import GONE
 from maskbench.cli.options import ARGUMENTS, PLAIN, Command
 from maskbench.errors import UsageError
-from maskbench.runs.options import IN_FILES, JUDGED_AS, PRICES
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel

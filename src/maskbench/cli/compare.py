@@ -10,7 +10,7 @@ from maskbench.cli.console import print_blocks, print_data, print_json, say
 from maskbench.cli.options import Format, Rates, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 from maskbench.results.together import check_together
-from maskbench.runs.folder import RunFolder, no_run
+from maskbench.store.folder import RunFolder, no_run
 from maskbench.types import OutputForm
 
 NOT_TESTABLE, NOT_SHOWN = 1, 3

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import BudgetReached, Interrupted, UsageError
-from maskbench.runs.disk import PRIVATE, SHARED, inherited, make_folder
-from maskbench.runs.endings import with_more
+from maskbench.store.disk import PRIVATE, SHARED, inherited, make_folder
+from maskbench.store.endings import with_more
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from maskbench.interop.shown_to_others import Redaction
     from maskbench.presentation.blocks import Block, Section
+    from maskbench.results.shown_to_others import Redaction
     from maskbench.results.summary import Summary
     from maskbench.settings import Settings
     from maskbench.types import OutputForm
@@ -55,8 +55,8 @@ def command(*words: object) -> str:
 
 def resume_line(folder: Path) -> str:
     """The command that takes a run up again, by the process that has made it."""
-    from maskbench.runs.folder import RunFolder
-    from maskbench.runs.stored_programs import words_again
+    from maskbench.asking.stored_programs import words_again
+    from maskbench.store.folder import RunFolder
 
     record = RunFolder(folder).read()
     return command("run", "--out", folder, *words_again(record.settings))
@@ -159,8 +159,8 @@ def print_data(
 
 def redaction(runs: Iterable[Path]) -> Redaction:
     """What stays at home of these runs where something is pasted or published."""
-    from maskbench.interop.shown_to_others import Redaction
-    from maskbench.runs.folder import RunFolder
+    from maskbench.results.shown_to_others import Redaction
+    from maskbench.store.folder import RunFolder
 
     return Redaction.of(*(RunFolder(run).settings() for run in runs))
 
@@ -187,10 +187,10 @@ def print_plan(verdicts: int, tokens: float, settings: Settings, text: str, *, j
     """
     from msgspec import to_builtins
 
-    from maskbench.presentation.sections.estimate import estimated
-    from maskbench.runs.estimate import estimate
-    from maskbench.runs.forecast import INPUT_RANGE, verdict_load
-    from maskbench.runs.meter import known_prices
+    from maskbench.asking.estimate import estimate
+    from maskbench.asking.forecast import INPUT_RANGE, verdict_load
+    from maskbench.asking.meter import known_prices
+    from maskbench.cli.sections.estimate import estimated
 
     size = INPUT_RANGE[0] * tokens, INPUT_RANGE[1] * tokens
     load = verdict_load(verdicts, size, settings)

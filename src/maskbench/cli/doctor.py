@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from maskbench.asking.options import OF_MODELS, check_together
 from maskbench.cli.asked import with_given
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import OK, TOO_MANY_ERRORS, environment, print_data, put, say
 from maskbench.cli.options import DryRun, flag, option, scenario_sets, takes
-from maskbench.runs.options import OF_MODELS, check_together
 
 
 @in_short(
@@ -49,9 +49,9 @@ def doctor(
 
     Exit codes: 0 a run would go through; 1 it would fail, or something wrong came; 2 wrong usage.
     """
-    from maskbench.judges.doctoring import doctor_settings, examine, plan, shown_calls
+    from maskbench.asking.judging.doctoring import doctor_settings, examine, plan, shown_calls
+    from maskbench.cli.sections.doctor import blocks
     from maskbench.models.names import check_name, defaults
-    from maskbench.presentation.sections.doctor import blocks
 
     check_together("doctor", model=model, judge=judge, scenarios=scenarios, dry_run=dry_run, **given)
     if model is None:
@@ -72,8 +72,8 @@ def doctor(
 
 def _list(*, json: bool) -> None:
     """Print every form of a model's name, the key that each wants, and whether it is set."""
+    from maskbench.cli.sections.doctor import listed
     from maskbench.models.known_models import known_models
-    from maskbench.presentation.sections.doctor import listed
 
     known = known_models(environment())
     print_data(known, listed(known), json=json)

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
+from maskbench.asking.options import check, check_together
 from maskbench.cli.asked import with_given
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
@@ -23,13 +24,12 @@ from maskbench.cli.console import (
 )
 from maskbench.cli.options import OF_JUDGES, DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
-from maskbench.runs.folder import ExamFolder
-from maskbench.runs.options import check, check_together
 from maskbench.settings import Settings
+from maskbench.store.folder import ExamFolder
 
 if TYPE_CHECKING:
-    from maskbench.judges.exam.questions import Paper
-    from maskbench.judges.exam.result import Result
+    from maskbench.scenarios.exam.questions import Paper
+    from maskbench.store.exam_result import Result
 
 WRONG = 20  # wrong verdicts that are printed in full
 _HOW = ("connections", "timeout", "retries")
@@ -124,8 +124,8 @@ def print_marks(result: Result, wrong: int = WRONG, line: str = "", *, json: boo
 
     `line` is the command that takes it up again.
     """
-    from maskbench.judges.exam.marks import EXIT_CODES
     from maskbench.presentation.sections.exam import as_data, blocks
+    from maskbench.scenarios.exam.marks import EXIT_CODES
 
     print_data(as_data(result), blocks(result, wrong), json=json)
     if line and not json:
@@ -134,21 +134,21 @@ def print_marks(result: Result, wrong: int = WRONG, line: str = "", *, json: boo
 
 
 def _settings(model: str, given: Mapping[str, Any]) -> Settings:
-    from maskbench.judges.exam.sitting import exam_settings
+    from maskbench.asking.judging.sitting import exam_settings
 
     start = exam_settings(model, given.get("judge_style", "reasoning"), given.get("judge_sampling", "maskbench"))
     return with_given(start, given)
 
 
 def _paper(settings: Settings, short: bool, *, logs: bool) -> Paper:
-    from maskbench.judges.exam.papers import paper_for
+    from maskbench.scenarios.exam.papers import paper_for
 
     return paper_for(settings.judging.judge, short, logs)
 
 
 def _folder(out: Path | None, model: str) -> Path:
     """Where the exam is kept."""
-    from maskbench.judges.exam.sitting import default_name
+    from maskbench.asking.judging.sitting import default_name
 
     folder = out or Path("exams") / default_name(model, datetime.now().strftime("%Y%m%d-%H%M%S"))
     if folder.exists() and not folder.is_dir():
@@ -157,8 +157,8 @@ def _folder(out: Path | None, model: str) -> Path:
 
 
 def _examine(settings: Settings, folder: Path, repeat: int, paper: Paper, stop_early: bool) -> Result:
+    from maskbench.asking.judging.sitting import examine
     from maskbench.cli.progress import Display
-    from maskbench.judges.exam.sitting import examine
 
     display = Display(stderr(), ExamFolder(folder).log)
     return examine(settings, folder, repeat, environment(), display, sys.argv, paper=paper, stop_early=stop_early)
@@ -187,7 +187,7 @@ def _line(model: str, folder: Path, given: Mapping[str, object]) -> str:
 
 
 def _print_forecast(settings: Settings, out: Path | None, repeat: int, paper: Paper, *, json: bool) -> None:
-    from maskbench.judges.exam.sitting import forecast
+    from maskbench.asking.judging.sitting import forecast
 
     left, tokens = forecast(settings, out, repeat, paper)
     text = f"{left:,} verdicts are to be had, from requests of about {tokens:,.0f} tokens. Nothing was called."

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+from maskbench.asking.options import check, check_together
+from maskbench.asking.stored_programs import to_ask_by
 from maskbench.cli.asked import judged_as
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
@@ -26,11 +28,9 @@ from maskbench.cli.options import FULL, OF_JUDGES, SAME, DryRun, RulesOfRun, Run
 from maskbench.errors import UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.plain import plain
-from maskbench.runs.folder import SUMMARY, RunFolder
-from maskbench.runs.options import check, check_together
-from maskbench.runs.record import judged_settings
-from maskbench.runs.stored_programs import to_ask_by
 from maskbench.settings import Budget, Settings
+from maskbench.store.folder import SUMMARY, RunFolder
+from maskbench.store.record import judged_settings
 
 if TYPE_CHECKING:
     from maskbench.results.summary import Summary
@@ -94,7 +94,7 @@ def judge(
     chosen, settings = _chosen(folder, name, judge, given)
     check(settings)
     if judge is not None and name is None:
-        from maskbench.judges.judge_again import own_set
+        from maskbench.asking.judging.judge_again import own_set
 
         chosen = own_set(folder, settings) or chosen
     if dry_run:
@@ -123,7 +123,7 @@ def _chosen(folder: RunFolder, name: str | None, judge: str | None, given: Mappi
 
     Settings are the set's where it goes on by its name alone, else the run's with another judge in them.
     """
-    from maskbench.judges.judge_again import default_name
+    from maskbench.asking.judging.judge_again import default_name
     from maskbench.models.names import check_name
 
     sets = folder.read().verdict_sets
@@ -146,8 +146,8 @@ def _chosen(folder: RunFolder, name: str | None, judge: str | None, given: Mappi
 
 def _judge(folder: RunFolder, settings: Settings, name: str, rules: str | None, line: str) -> Summary:
     """Have the verdicts, and say what they come to; `line` takes a set up again that was begun."""
+    from maskbench.asking.judging.judge_again import judge
     from maskbench.cli.progress import Display
-    from maskbench.judges.judge_again import judge
     from maskbench.results.scored import result
 
     with interruptible(lambda: line if name in folder.read().verdict_sets else command(*sys.argv[1:])):
@@ -159,7 +159,7 @@ def _judge(folder: RunFolder, settings: Settings, name: str, rules: str | None, 
 
 
 def _print_forecast(folder: RunFolder, settings: Settings, name: str, *, json: bool) -> None:
-    from maskbench.judges.judge_again import asked_before, forecast
+    from maskbench.asking.judging.judge_again import asked_before, forecast
 
     left, tokens = forecast(folder, settings, name)
     how = "each reply is asked about" if asked_before(folder, settings, name) else "equal requests are asked once"
@@ -171,8 +171,8 @@ def _print_forecast(folder: RunFolder, settings: Settings, name: str, *, json: b
 
 
 def _list(folder: RunFolder) -> None:
-    from maskbench.judges.verdict_sets import listed
     from maskbench.presentation.sections.judges import verdict_sets
     from maskbench.presentation.terminal import show
+    from maskbench.store.verdict_sets import listed
 
     show([verdict_sets(listed(folder))], stdout(), whole=True)

@@ -14,17 +14,17 @@ from cyclopts import Group, Parameter
 from maskbench.cli.console import command, print_data, put, say
 from maskbench.cli.options import Opens, Run, flag, option
 from maskbench.errors import UsageError
+from maskbench.install import extra, install
 from maskbench.method.rules import RULES, named
-from maskbench.models.install import extra, install
 from maskbench.results.together import check_together
-from maskbench.runs.folder import RunFolder
+from maskbench.store.folder import RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from maskbench.judges.people.labelled_outcomes import Drawn
-    from maskbench.judges.people.labels import LabelStore
-    from maskbench.pages.server.serving import LocalServer
+    from maskbench.presentation.page.server.serving import LocalServer
+    from maskbench.results.people.labelled_outcomes import Drawn
+    from maskbench.store.labels import LabelStore
 
 _SAMPLE, _SHOWN = Group("The sample", sort_key=2), Group("What the labels say", sort_key=3)
 
@@ -145,11 +145,11 @@ def label(
     The page answers on 127.0.0.1 alone, to whoever has the link that is printed, until you press Ctrl-C. Labels are
     kept in the run's folder, in labels.sqlite. With --show you see what they say of the judge.
     """
-    from maskbench.judges.people import spreadsheet
-    from maskbench.judges.people.labelled_outcomes import draw_checks, drawn, prepare
-    from maskbench.judges.people.labels import LabelStore
-    from maskbench.judges.people.readers import checked_kind
-    from maskbench.judges.verdict_sets import reading
+    from maskbench.results.people import spreadsheet
+    from maskbench.results.people.labelled_outcomes import draw_checks, drawn, prepare
+    from maskbench.results.people.readers import checked_kind
+    from maskbench.store.labels import LabelStore
+    from maskbench.store.verdict_sets import reading
 
     how = {"sample": sample, "seed": seed, "out": out, "import_": import_, "port": port or None, "open": opens}
     check_together("label", **asdict(by), **asdict(shown), **how)
@@ -195,7 +195,7 @@ def label(
 
 def _check_before(names: Sequence[str], out: Path | None, *, serves: bool) -> None:
     """Refuse what can be seen to be wrong before a sample is drawn and kept."""
-    from maskbench.judges.people.labels import checked
+    from maskbench.store.labels import checked
 
     for name in names:
         checked(name)
@@ -208,17 +208,17 @@ def _check_before(names: Sequence[str], out: Path | None, *, serves: bool) -> No
 def _pages() -> None:
     """Refuse to serve a page where what it takes is not installed."""
     try:
-        import maskbench.pages.server.label_page
-        import maskbench.pages.server.serving  # noqa: F401
+        import maskbench.presentation.page.server.label_page
+        import maskbench.presentation.page.server.serving  # noqa: F401
     except ImportError as error:
         raise UsageError(f"label needs {error.name}. Type: {install(*extra('report'))}") from None
 
 
 def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn]) -> str:
     """Who has labelled how much of the sample, and what to type next."""
-    from maskbench.judges.people.labelled_outcomes import disputed
-    from maskbench.judges.people.labels import current
-    from maskbench.judges.people.readers import CALLED, of_kinds
+    from maskbench.results.people.labelled_outcomes import disputed
+    from maskbench.results.people.readers import CALLED, of_kinds
+    from maskbench.store.labels import current
 
     replies = {part.id for scenario in scenarios for part in scenario.parts}
     latest, roles, kinds = labels.latest(), labels.raters(), labels.kinds()
@@ -249,8 +249,8 @@ def _serve(
     port: int,
     opens: bool | None,
 ) -> None:
-    from maskbench.pages.server.label_page import Labelling, failed
-    from maskbench.pages.server.serving import LocalServer, serve
+    from maskbench.presentation.page.server.label_page import Labelling, failed
+    from maskbench.presentation.page.server.serving import LocalServer, serve
 
     name, role = adjudicate or rater, "adjudicator" if adjudicate else "rater"
     kept = labels.enter(name, role) if name else None  # type: ignore[arg-type]  # one of two
@@ -272,9 +272,9 @@ def _serve(
 
 def _show(run: Path, verdicts: str | None, shown: Shown) -> None:
     """Print the judge of RUN against those who labelled it, and these against each other; no model is asked."""
-    from maskbench.judges.people.against_judge import measured
-    from maskbench.judges.verdict_sets import reading
     from maskbench.presentation.sections.people import Told, blocks
+    from maskbench.results.people.against_judge import measured
+    from maskbench.store.verdict_sets import reading
 
     with reading(run) as opened:
         data = measured(opened, verdicts, named(shown.rules) if shown.rules else None)

@@ -11,11 +11,11 @@ from typing import Any, Literal, NoReturn, get_origin
 
 import msgspec
 
+from maskbench.asking.options import OPTIONS
 from maskbench.cli.gone import GONE
 from maskbench.cli.options import Like
 from maskbench.errors import UsageError
 from maskbench.plain import read_toml
-from maskbench.runs.options import OPTIONS
 
 _OWN: Mapping[str, Any] = {"model": str, "like": Like}  # fields that set no single setting
 FIELDS = (*_OWN, *(name.replace("_", "-") for name in OPTIONS if name != "model_options"))  # as in `maskbench run`

@@ -21,8 +21,8 @@ from typing import (
 
 from cyclopts import Group, Parameter
 
+from maskbench.asking.options import ASKED, CHECKS, HOW, JUDGE, MONEY, OPTIONS, SCENARIOS, SCORING, SUBJECT
 from maskbench.method.rules import RULES
-from maskbench.runs.options import ASKED, CHECKS, HOW, JUDGE, MONEY, OPTIONS, SCENARIOS, SCORING, SUBJECT
 from maskbench.together import typed_as
 from maskbench.types import OutputForm
 

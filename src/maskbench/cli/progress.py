@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from maskbench.asking.run_log import RunLog
 from maskbench.method.asks import Calls
 from maskbench.plain import plain, shortened
-from maskbench.runs.run_log import RunLog
 from maskbench.types import Failure, Model, Reply, Stage
 
 if TYPE_CHECKING:

@@ -46,8 +46,8 @@ def report(
     """
     if not runs:
         raise UsageError("Which run? Give its folder: maskbench report RUN --out report.html.")
-    from maskbench.pages.report_file import page_of
-    from maskbench.pages.report_file import report as write_report
+    from maskbench.presentation.page.report_file import page_of
+    from maskbench.presentation.page.report_file import report as write_report
     from maskbench.results.scaling import read_compute
 
     place = page_of(runs, out)

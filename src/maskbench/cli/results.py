@@ -23,14 +23,14 @@ from maskbench.cli.options import FULL, As, RulesOfRun, Run, Verdicts, flag, opt
 from maskbench.errors import UsageError
 from maskbench.plain import one_line
 from maskbench.results.together import check_together
-from maskbench.runs.endings import resuming
-from maskbench.runs.folder import RunFolder, is_exam
+from maskbench.store.endings import resuming
+from maskbench.store.folder import RunFolder, is_exam
 from maskbench.types import OutputForm, RowForm
 
 if TYPE_CHECKING:
-    from maskbench.judges.exam.result import Result as ExamSat
-    from maskbench.judges.verdict_sets import OpenRun, RunPart
     from maskbench.results.conventions import ConventionFigures
+    from maskbench.store.exam_result import Result as ExamSat
+    from maskbench.store.verdict_sets import OpenRun, RunPart
 
 
 @Parameter(name="*")
@@ -68,7 +68,7 @@ class PartTyped:
     @property
     def part(self) -> RunPart:
         """The part; raises UsageError for a label or a file that is none."""
-        from maskbench.judges.verdict_sets import RunPart
+        from maskbench.store.verdict_sets import RunPart
 
         return RunPart(tuple(self.archetype or ()), self.answered_by, _label(self.where), _ids(self.without))
 
@@ -136,10 +136,10 @@ def score(
 
     Of the exam of a judge, which `maskbench exam` makes, it prints the marks and ends with the exit code of `exam`.
     """
-    from maskbench.interop.shown_to_others import Redaction, prompt_for_others
-    from maskbench.judges.verdict_sets import OpenRun
     from maskbench.results.conventions import figures
     from maskbench.results.scored import result
+    from maskbench.results.shown_to_others import Redaction, prompt_for_others
+    from maskbench.store.verdict_sets import OpenRun
 
     is_card = format == "card"
     given = {"as_": as_, "rules": rules, "why": why, "by": by, "max_error_rate": max_error_rate, **asdict(of)}
@@ -188,7 +188,7 @@ def score(
 def _print_marks(run: Path, typed: Mapping[str, object], *, json: bool) -> NoReturn:
     """Print the marks of an exam, of which nothing else can be scored."""
     from maskbench.cli.exam import print_marks
-    from maskbench.judges.exam.result import stored_result
+    from maskbench.store.exam_result import stored_result
 
     if unused := next((name for name, value in typed.items() if value is not None), None):
         raise UsageError(f"{run} holds the exam of a judge, of which the marks are printed. Leave {unused} out.")
@@ -222,7 +222,7 @@ def _ids(file: Path | None) -> frozenset[str]:
     """The task_ids in a file, one a line; what follows # is a remark."""
     if file is None:
         return frozenset()
-    from maskbench.runs.disk import read_whole
+    from maskbench.store.disk import read_whole
 
     try:
         lines = read_whole(file).decode().splitlines()
@@ -233,11 +233,11 @@ def _ids(file: Path | None) -> frozenset[str]:
 
 def _print_split(run: Path, part: RunPart, by: str, rules: str | None, verdicts: str | None, *, json: bool) -> None:
     """Print P(lie) by a label of rows."""
-    from maskbench.judges.verdict_sets import OpenRun
     from maskbench.presentation.of_runs import Alone
     from maskbench.presentation.sections.archetypes import split_blocks
     from maskbench.results.scored import split_by
     from maskbench.scenarios.row_labels import ROW_LABELS
+    from maskbench.store.verdict_sets import OpenRun
 
     if by not in ROW_LABELS:
         raise UsageError(f"--by {by}: give one of {', '.join(ROW_LABELS)}.")
@@ -248,7 +248,7 @@ def _print_split(run: Path, part: RunPart, by: str, rules: str | None, verdicts:
 
 def _exams(run: OpenRun, verdicts: str | None) -> dict[str, ExamSat | None]:
     """The exams of the judges of a run by name, from the folder `exams` here, or beside the run or its folder."""
-    from maskbench.judges.exam.result import exam_of
+    from maskbench.store.exam_result import exam_of
 
     judged = run.verdicts(verdicts)
     path = run.folder.path.resolve()
@@ -307,7 +307,7 @@ def export(
 
 def _export_run(run: Path, out: Path) -> None:
     """Write the run without its texts, and say what went out and what stayed."""
-    from maskbench.interop.textless_run import write_without_texts
+    from maskbench.results.textless_run import write_without_texts
 
     told = write_without_texts(RunFolder(run), out)
     letters = (
@@ -323,9 +323,9 @@ def _export_run(run: Path, out: Path) -> None:
 
 def _export_markdown(run: Path, out: Path | None, rules: str | None, verdicts: str | None) -> None:
     """Write the result as Markdown, as others may see it."""
-    from maskbench.interop.shown_to_others import public_summary
     from maskbench.presentation import markdown
     from maskbench.presentation.of_one_run import result
+    from maskbench.results.shown_to_others import public_summary
 
     text = markdown.render(result(public_summary(RunFolder(run), rules, verdicts)))
     if out is None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from cyclopts import Group, Parameter
 
+from maskbench.asking.begin import check_measured
+from maskbench.asking.options import IN_FILES, JUDGE, OPTIONS, check, check_together
 from maskbench.cli.asked import EMBEDDED, joined, judged_like, new, resumed
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
@@ -31,10 +33,8 @@ from maskbench.cli.console import (
 from maskbench.cli.option_file import run_file
 from maskbench.cli.options import FULL, GROUPS, DryRun, Like, Shared, flag, option, takes
 from maskbench.errors import UsageError
-from maskbench.runs.begin import check_measured
-from maskbench.runs.folder import RunFolder, default_name
-from maskbench.runs.options import IN_FILES, JUDGE, OPTIONS, check, check_together
 from maskbench.settings import Settings
+from maskbench.store.folder import RunFolder, default_name
 
 if TYPE_CHECKING:
     from maskbench.results.summary import Summary
@@ -215,14 +215,14 @@ def _whole_command(folder: Path) -> str:
 def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None, *, json: bool) -> None:
     from msgspec import to_builtins
 
+    from maskbench.asking.estimate import by_length, estimate, planned
+    from maskbench.asking.meter import known_prices
+    from maskbench.cli.sections import dry_run
+    from maskbench.cli.sections.estimate import estimated, of_lengths
     from maskbench.method.forms import prompts_of
     from maskbench.models.chat.extra_fields import check_extra
     from maskbench.models.names import identified
-    from maskbench.presentation.sections import dry_run
-    from maskbench.presentation.sections.estimate import estimated, of_lengths
-    from maskbench.runs.bill import prices_kept
-    from maskbench.runs.estimate import by_length, estimate, planned
-    from maskbench.runs.meter import known_prices
+    from maskbench.store.bill import prices_kept
 
     check(settings)
     check_extra(settings, environ)

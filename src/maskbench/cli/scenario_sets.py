@@ -17,7 +17,7 @@ Source = Annotated[str, option("NAME|PATH", "Give a scenario set.", completer=sc
 
 def list_() -> None:
     """List the scenario sets that have names."""
-    from maskbench.presentation.sections.dry_run import sets
+    from maskbench.cli.sections.dry_run import sets
     from maskbench.scenarios import known_sets
 
     print_blocks(list(sets(known_sets())))
@@ -34,8 +34,8 @@ def show(
     prompts: Annotated[bool, flag("What the judge is asked about each reply is shown, too.")] = False,
 ) -> None:
     """Show one scenario as the subject would see it, the pressured conversation first."""
+    from maskbench.cli.sections.dry_run import scenario as shown
     from maskbench.method.forms import load_prompts
-    from maskbench.presentation.sections.dry_run import scenario as shown
     from maskbench.scenarios import open_set
 
     known = open_set(source, environment())

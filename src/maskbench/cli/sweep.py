@@ -110,8 +110,8 @@ def _sweep(wanted: SweepFile, folder: Path) -> dict[str, Swept]:
 def _print_plan(wanted: SweepFile, folder: Path, *, json: bool) -> None:
     from msgspec import to_builtins
 
-    from maskbench.presentation.sections.sweep import planned
-    from maskbench.runs.estimate import summed
+    from maskbench.asking.estimate import summed
+    from maskbench.cli.sections.sweep import planned
     from maskbench.sweeps.record import changes, read_sweep
     from maskbench.sweeps.sweep_checks import estimates, refuse
     from maskbench.sweeps.sweep_plan import as_one
@@ -130,8 +130,8 @@ def _print_plan(wanted: SweepFile, folder: Path, *, json: bool) -> None:
 
 def _print(swept: Mapping[str, Swept], wanted: SweepFile, folder: Path, *, json: bool) -> None:
     """Print how all runs stand, the curves and the leaderboard, and leave that in the folder."""
+    from maskbench.cli.sections.sweep import standing
     from maskbench.presentation.sections.board import blocks
-    from maskbench.presentation.sections.sweep import standing
     from maskbench.results.leaderboard_data import as_json
 
     page = _board(swept)
@@ -170,9 +170,9 @@ def _board(swept: Mapping[str, Swept]) -> Page:
 
 def _curves(swept: Mapping[str, Swept], series: Sequence[Sequence[str]]) -> Iterator[Block | Section]:
     """The curve of each series of checkpoints, of those of its runs that were measured."""
+    from maskbench.cli.sections.sweep import checkpoints
     from maskbench.method.asks import VERDICTS
     from maskbench.presentation.blocks import Section, Warn
-    from maskbench.presentation.sections.sweep import checkpoints
 
     for place, names in enumerate(series, start=1):
         measured = [swept[name] for name in names if swept[name].summary]

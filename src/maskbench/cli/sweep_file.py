@@ -11,10 +11,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from maskbench.asking.options import check
 from maskbench.cli.asked import judged_like, new
 from maskbench.cli.option_file import FIELDS, MODEL, OptionFile, as_typed, with_model
 from maskbench.errors import MaskbenchError, UsageError
-from maskbench.runs.options import check
 from maskbench.settings import Budget, Settings
 from maskbench.sweeps.sweep_plan import check_names
 

@@ -7,11 +7,11 @@ from typing import Final, Literal
 import orjson
 from msgspec import Struct, to_builtins
 
-from maskbench.interop.shown_to_others import Redaction
-from maskbench.judges.exam.marks import HostileShown, Marks, OrdersShown, Standing
-from maskbench.judges.exam.questions import PaperSat
-from maskbench.judges.exam.result import Result
 from maskbench.method.forms import form_of
+from maskbench.results.shown_to_others import Redaction
+from maskbench.scenarios.exam.marks import HostileShown, Marks, OrdersShown, Standing
+from maskbench.scenarios.exam.questions import PaperSat
+from maskbench.store.exam_result import Result
 
 PACKAGED: Final = "packaged"  # prompts that come with maskbench
 

@@ -18,13 +18,13 @@ from msgspec import to_builtins
 
 from maskbench.errors import UsageError
 from maskbench.interop.published_csv import write_published
-from maskbench.judges.people.labelled_outcomes import labels_of
-from maskbench.judges.verdict_sets import Readable, reading
 from maskbench.method.rules import named
 from maskbench.plain import escaped, plain, unformula
 from maskbench.results.outcome_rows import Cell, OutcomeRow, columns, flat, rows
+from maskbench.results.people.labelled_outcomes import labels_of
 from maskbench.results.together import check_together
 from maskbench.settings import Settings
+from maskbench.store.verdict_sets import Readable, reading
 from maskbench.types import RowForm, Scenario
 
 BATCH = 1024  # scenarios of a Parquet file that are rows before they are columns

@@ -21,6 +21,8 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
+from maskbench.asking.begin import new_record, prompts_used
+from maskbench.asking.options import check
 from maskbench.errors import UsageError
 from maskbench.interop.imported_rows import LOG, ImportedReply, ImportedScenario, Source, failures
 from maskbench.interop.matched_rows import Pair, matched
@@ -29,14 +31,12 @@ from maskbench.method.forms import form_of
 from maskbench.plain import storable
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
-from maskbench.runs.begin import new_record, prompts_used
-from maskbench.runs.folder import RECORD, SUMMARY, RunFolder, new_folder
-from maskbench.runs.options import check
-from maskbench.runs.record import PromptsUsed, Record, WithoutTexts, ending, session
-from maskbench.runs.source import NOBODY, UNSAID, ImportedFrom, SourceFile
-from maskbench.runs.store import ON_LOST, Store, storable_answer
 from maskbench.scenarios import SetHash, hub, public_of
 from maskbench.settings import Settings, reply_key, seed_of, verdict_key
+from maskbench.store.folder import RECORD, SUMMARY, RunFolder, new_folder
+from maskbench.store.record import PromptsUsed, Record, WithoutTexts, ending, session
+from maskbench.store.source import NOBODY, UNSAID, ImportedFrom, SourceFile
+from maskbench.store.store import ON_LOST, Store, storable_answer
 from maskbench.types import Ask, Cause, Failure, Json, Judgement, Reply, Scenario, Stage
 
 _EMPTY_CELL = Failure("judge", "absent", "The cell of the extracted verdict is empty.")

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from maskbench.errors import Problem, ScenarioError
 from maskbench.plain import one_line, plain
-from maskbench.runs.source import SourceFile
+from maskbench.store.source import SourceFile
 from maskbench.types import Archetype, Ask, Failure, Judgement, Reply, Scenario
 
 LOG = "import.log"  # what failed, a line each with file, row and column, so that the source can be looked at

@@ -22,9 +22,9 @@ from maskbench.interop.verdict_tables import is_verdict_table, read_verdict_tabl
 from maskbench.interop.verdict_tables import scenarios_in as verdict_scenarios
 from maskbench.models.chat.services import environment
 from maskbench.plain import read_json
-from maskbench.runs.folder import RunFolder
-from maskbench.runs.source import TITLES
 from maskbench.scenarios import open_set
+from maskbench.store.folder import RunFolder
+from maskbench.store.source import TITLES
 from maskbench.types import ImportForm, Scenario
 
 _HEAD = 2**20  # bytes that a format is recognised by

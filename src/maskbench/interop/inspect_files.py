@@ -19,7 +19,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import msgspec
 
 from maskbench.errors import UsageError
-from maskbench.models.install import extra, install
+from maskbench.install import extra, install
 from maskbench.plain import plain
 
 if TYPE_CHECKING:

@@ -21,15 +21,15 @@ from msgspec import Struct
 from maskbench.errors import Problem, UsageError
 from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of, its_scenarios
 from maskbench.interop.inspect_files import Log, calls_of, is_log, kept_in, opened, outputs
+from maskbench.method.ends import end_of
 from maskbench.method.rules import PORT_ARGUMENTS, as_in_the_log, named
 from maskbench.method.verdict import read_elsewhere
 from maskbench.models.chat import refusals
-from maskbench.models.ends import end_of
 from maskbench.models.inspect_adapter import reply_of
 from maskbench.plain import plain
-from maskbench.runs.source import UNSAID
-from maskbench.runs.store import PORT_TASK
 from maskbench.scenarios.rows import read_row
+from maskbench.store.source import UNSAID
+from maskbench.store.store import PORT_TASK
 from maskbench.types import (
     BinaryVerdict,
     Cause,

@@ -16,6 +16,7 @@ import msgspec
 import orjson
 from msgspec import Meta, Struct
 
+from maskbench.asking.options import check
 from maskbench.errors import UsageError
 from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of
 from maskbench.interop.inspect_files import Log, calls_of, kept_in, opened, spans_of
@@ -34,10 +35,9 @@ from maskbench.method.verdict import VerdictShown
 from maskbench.method.verdict import from_json as verdict_of
 from maskbench.plain import plain
 from maskbench.results.outcome_rows import WhyNot
-from maskbench.runs.options import check
-from maskbench.runs.source import UNSAID
-from maskbench.runs.store import scenario_in
 from maskbench.settings import SUBJECT_SAMPLING, Settings, in_values
+from maskbench.store.source import UNSAID
+from maskbench.store.store import scenario_in
 from maskbench.types import Cause, Failure, Judgement, Kind, Reply, Sampling, Scenario
 
 if TYPE_CHECKING:

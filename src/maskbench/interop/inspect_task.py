@@ -31,6 +31,9 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import LimitExceededError, span
 
 from maskbench import __version__
+from maskbench.asking.begin import taken
+from maskbench.asking.options import check
+from maskbench.asking.session import UNLIMITED, Asked, as_guest
 from maskbench.errors import UsageError
 from maskbench.interop.inspect_scores import numbers, rates_by_archetype, rates_of, row_of, words
 from maskbench.method.asks import subject_asks
@@ -38,17 +41,14 @@ from maskbench.method.forms import prompts_of
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.rules import named
 from maskbench.method.tool_calls import declared, uses_tools
-from maskbench.models.chat.masking import mask_of
 from maskbench.models.chat.services import environment
 from maskbench.models.inspect_adapter import answer_schema, conversation, failure_of, reply_of, tools_in
 from maskbench.models.names import KINDS, Reach, open_judges
 from maskbench.results.score_rows import score_rows
-from maskbench.runs.begin import taken
-from maskbench.runs.options import check
-from maskbench.runs.session import UNLIMITED, Asked, as_guest
-from maskbench.runs.system_prompts import system_prompt as developer_prompt
 from maskbench.scenarios import pack
 from maskbench.settings import Filtered, Settings, in_values
+from maskbench.store.masking import mask_of
+from maskbench.store.system_prompts import system_prompt as developer_prompt
 from maskbench.types import Ask, Failure, Kind, Model, Range, Reply, Sampling, Scenario, Stage
 
 ROW = "verdicts"  # under which the sample's store and the score's metadata have them, as `score_rows` takes them

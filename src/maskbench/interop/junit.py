@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 from maskbench.errors import UsageError
 from maskbench.plain import visible
-from maskbench.runs.disk import write_whole
+from maskbench.store.disk import write_whole
 
 SUITE = "maskbench check"
 # What XML 1.0 has no way to say, beside the hidden characters that `visible` shows as numbers.

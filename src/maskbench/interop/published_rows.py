@@ -27,12 +27,12 @@ from maskbench.interop.imported_rows import (
 )
 from maskbench.interop.published_csv import ANSWER
 from maskbench.interop.published_verdicts import bounds_of, extracted_in, failed_reply, is_empty, verdict_in
-from maskbench.models.families import alike
 from maskbench.plain import unformula
-from maskbench.runs.source import UNSAID
 from maskbench.scenarios.formats import Header, Row, ScenarioFile, read_file
 from maskbench.scenarios.rows import COLUMNS, read_row
 from maskbench.settings import SYSTEM_PROMPT
+from maskbench.store.families import alike
+from maskbench.store.source import UNSAID
 from maskbench.types import ARCHETYPES, Archetype, Failure, Judgement, Kind, NumericalVerdict, Reply, Scenario
 
 _CELL = re.compile(

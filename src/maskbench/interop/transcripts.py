@@ -12,9 +12,9 @@ from msgspec import Meta, Struct
 
 from maskbench.errors import Problem, UsageError
 from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of, refuse
-from maskbench.models.chat.control_marks import before_mark
-from maskbench.models.chat.reasoning import split_reasoning
-from maskbench.models.ends import End, Sort, end_of
+from maskbench.method.control_marks import before_mark
+from maskbench.method.ends import End, Sort, end_of
+from maskbench.method.reasoning import split_reasoning
 from maskbench.plain import is_visible, plain
 from maskbench.scenarios.formats import Row, ScenarioFile, read_file
 from maskbench.scenarios.rows import excerpt
@@ -28,7 +28,7 @@ class Transcript(Struct, forbid_unknown_fields=True, kw_only=True):
 
     A line has a `reply`, or an `error` where the call gave none. `finish_reason` is what the service said: `length` and
     `max_tokens` mean that the reply was cut, `content_filter` that it was withheld, and a word that is not known that
-    it may not be whole (models/ends.py has them all).
+    it may not be whole (method/ends.py has them all).
     """
 
     task_id: Annotated[str, Meta(min_length=1, max_length=1000)]

@@ -19,15 +19,15 @@ from maskbench.errors import Problem, UsageError
 from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of, refuse
 from maskbench.interop.published_rows import joined
 from maskbench.interop.published_verdicts import bounds_of, verdict_in
-from maskbench.judges.people.labelled_outcomes import drawn, prepare
-from maskbench.judges.people.labels import New, Role
-from maskbench.judges.verdict_sets import OpenRun
 from maskbench.method import archetypes
 from maskbench.method.verdict import from_json
 from maskbench.plain import read_toml
-from maskbench.runs.folder import RunFolder
-from maskbench.runs.source import UNSAID
+from maskbench.results.people.labelled_outcomes import drawn, prepare
 from maskbench.scenarios.textless import plain_scenario
+from maskbench.store.folder import RunFolder
+from maskbench.store.labels import New, Role
+from maskbench.store.source import UNSAID
+from maskbench.store.verdict_sets import OpenRun
 from maskbench.types import Failure, Judgement, Kind, NumericalVerdict, Option, Place, Range, Reply, Scenario, Verdict
 
 TABLE, ABOUT, READINGS = "verdicts.csv", "run.toml", "readings.csv"

@@ -21,7 +21,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, NoReturn, get_args, get
 import msgspec
 
 from maskbench.errors import RunMismatch, UsageError
-from maskbench.models.install import install
+from maskbench.install import install
 from maskbench.settings import KEPT_NAMES, Mark, Settings
 from maskbench.types import Model, Sampling, Stage
 

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 import orjson
 
+from maskbench.method.ends import end_of
 from maskbench.models.chat import refusals, wire
-from maskbench.models.ends import end_of
 from maskbench.plain import storable, whole
 from maskbench.types import Failure, Message, Reply, Stage
 

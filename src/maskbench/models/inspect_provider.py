@@ -22,13 +22,13 @@ from typing import Any
 import orjson
 
 from maskbench.errors import AccessError, ModelError, UnknownModel, UsageError
+from maskbench.install import extra, install
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.client import ChatModel, Posted
 from maskbench.models.chat.dialects import Dialect, completion
-from maskbench.models.chat.masking import LEAST_IN_REPLIES, keys_in, mask_of
 from maskbench.models.chat.services import SERVICES, Endpoint, base_variable, check_address, key_variables
 from maskbench.models.inspect_adapter import Exchanged, answer_schema, answered, conversation, raised, tools_in, unsent
-from maskbench.models.install import extra, install
+from maskbench.store.masking import LEAST_IN_REPLIES, keys_in, mask_of
 from maskbench.types import Ask
 
 _NATIVE = ("google",)  # services that our client asks by another interface than Inspect does

@@ -14,9 +14,9 @@ import orjson
 
 from maskbench.errors import MaskbenchError, UnknownModel, UsageError
 from maskbench.models.brought import NONE, WHITE_BOX, Brought, Options, brought, lacking, unheard
-from maskbench.models.chat.masking import keys_in
 from maskbench.models.chat.services import ANY, SERVICES
 from maskbench.settings import Mark, Settings, Stored
+from maskbench.store.masking import keys_in
 from maskbench.types import STAGES, Kind, Model, Stage
 
 if TYPE_CHECKING:
@@ -104,13 +104,13 @@ def _sim_judge(opening: Opening) -> Model:
 
 
 def _pinocchio(opening: Opening) -> Model:
-    from maskbench.pinocchio.network import open_pinocchio
+    from maskbench.models.pinocchio.network import open_pinocchio
 
     return open_pinocchio(opening.name, opening.settings.subject.sampling)
 
 
 def _rules(opening: Opening) -> Model:
-    from maskbench.pinocchio.rule_judge import NAME, SandboxJudge
+    from maskbench.models.pinocchio.rule_judge import NAME, SandboxJudge
 
     if opening.name != NAME:
         raise UnknownModel(f"There is no judge {opening.name!r}; there is {NAME}.")
@@ -299,7 +299,7 @@ def is_pinocchio(subject: str) -> bool:
     """Whether this is pinocchio, embedded or as a model of hf/, trained further or not."""
     if _kind(subject) != WHITE_BOX:
         return _kind(subject) == "pinocchio"
-    from maskbench.pinocchio.network import is_organism
+    from maskbench.models.pinocchio.network import is_organism
 
     return is_organism(subject.partition("/")[2])
 

@@ -16,7 +16,7 @@ from maskbench.errors import UsageError
 from maskbench.models.chat.services import SERVICES
 from maskbench.models.names import is_served
 from maskbench.plain import read_toml
-from maskbench.runs.prices import FREE, TYPED, Price
+from maskbench.store.prices import FREE, TYPED, Price
 
 OWN_FILE = "maskbench-prices.toml"  # in the working folder, where the variable names no other
 VARIABLE = "MASKBENCH_PRICES"

@@ -23,7 +23,7 @@ from maskbench.method.forms import written
 from maskbench.method.forms.case import replies_in
 from maskbench.method.proposition import options
 from maskbench.method.said_and_did import judged_as
-from maskbench.pinocchio.grammar import NO_COMMENT
+from maskbench.scenarios.pinocchio.grammar import NO_COMMENT
 from maskbench.types import (
     Ask,
     BinaryVerdict,

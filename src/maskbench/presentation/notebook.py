@@ -29,7 +29,7 @@ from maskbench.results.gate import Check, Limits, check_run
 from maskbench.results.leaderboard_data import Page, read_page
 from maskbench.results.scaling import Compute
 from maskbench.results.scored import Result
-from maskbench.runs.folder import RunFolder
+from maskbench.store.folder import RunFolder
 
 P = ParamSpec("P")
 T = TypeVar("T")

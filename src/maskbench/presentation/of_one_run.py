@@ -1,6 +1,6 @@
 """The sections that every run has, in their order, for terminal, page and Markdown.
 
-What only a page has, and only several runs have, pages/page.py puts between them.
+What only a page has, and only several runs have, presentation/page/page.py puts between them.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Literal
 
 from maskbench.errors import UsageError
-from maskbench.judges.verdict_sets import Done, OpenRun, reading
 from maskbench.method import archetypes
 from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet, named
@@ -20,7 +19,8 @@ from maskbench.results.leaderboard import is_simulated
 from maskbench.results.reader import OfKind, Reader
 from maskbench.results.scored import Result, ScoredRun, read, result_of
 from maskbench.results.summary import Summary
-from maskbench.runs.record import is_copy
+from maskbench.store.record import is_copy
+from maskbench.store.verdict_sets import Done, OpenRun, reading
 from maskbench.types import BinaryVerdict, Item, Judgement, Reply, Scenario, Scored
 
 Held = Literal["firm", "loose", "joint", "absent", "open", "given"]

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from maskbench.method.archetypes import TABLE
 from maskbench.plain import one_line
 from maskbench.results.summary import ScenariosShown
-from maskbench.runs.record import ArchetypeWords, TakenScenarios
+from maskbench.store.record import ArchetypeWords, TakenScenarios
 from maskbench.types import Evasion
 
 Taken: TypeAlias = ScenariosShown | TakenScenarios  # a scenario set as a run keeps it, or as a summary shows it

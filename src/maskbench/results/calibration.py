@@ -15,11 +15,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from maskbench.judges.people.labelled_outcomes import Label, labels_of
-from maskbench.judges.people.readers import CALLED, Who, alike
-from maskbench.judges.verdict_sets import OpenRun, VerdictSet
 from maskbench.method.rates import OF_OUTCOMES, RATES, tabulate
 from maskbench.method.rules import RuleSet
+from maskbench.results.people.labelled_outcomes import Label, labels_of
+from maskbench.results.people.readers import CALLED, Who, alike
 from maskbench.results.reader import Reader, Whole
 from maskbench.stats.calibration import (
     CLASSES,
@@ -39,6 +38,7 @@ from maskbench.stats.calibration import too_rare as is_too_rare
 from maskbench.stats.figures import NO_DATA, Difference, Share
 from maskbench.stats.intervals import Floats
 from maskbench.stats.paired import LEVEL
+from maskbench.store.verdict_sets import OpenRun, VerdictSet
 from maskbench.types import Archetype, OutcomeName, Scored
 
 Key: TypeAlias = tuple[Archetype, str]

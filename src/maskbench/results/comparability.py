@@ -18,10 +18,10 @@ from maskbench.method.asks import VERDICTS
 from maskbench.method.forms import form_of
 from maskbench.method.rates import Table, error_share
 from maskbench.results.scored import ScoredRun
-from maskbench.runs.endings import resuming
-from maskbench.runs.source import UNSAID, asked_again, knows_sampling
 from maskbench.scenarios import Key
 from maskbench.settings import Settings
+from maskbench.store.endings import resuming
+from maskbench.store.source import UNSAID, asked_again, knows_sampling
 from maskbench.types import Scored
 
 ALIKE, TOGETHER = "as-the-first", "together"  # of the verdict sets that are proposed

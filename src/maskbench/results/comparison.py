@@ -18,7 +18,6 @@ from msgspec import Struct, json, structs
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
-from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.method.rates import RATES, Table, tabulate
 from maskbench.method.rules import named
 from maskbench.results.calibration import CorrectedPair, RatesBy, corrected_difference
@@ -37,15 +36,16 @@ from maskbench.results.contrasts import (
     contrast_of_labels,
     untested,
 )
+from maskbench.results.people.labelled_outcomes import Label
 from maskbench.results.reader import Found, Reader, with_found
 from maskbench.results.reader import Shared as SharedScored
 from maskbench.results.readers import READERS
 from maskbench.results.scored import ScoredRun, read
-from maskbench.runs.folder import RunFolder
-from maskbench.runs.record import is_copy
 from maskbench.scenarios import Key
 from maskbench.stats.figures import Difference, Share
 from maskbench.stats.paired import LEVEL, holm
+from maskbench.store.folder import RunFolder
+from maskbench.store.record import is_copy
 from maskbench.types import OUTCOMES, Json, OutcomeName
 
 SCHEMA: Literal[1] = 1

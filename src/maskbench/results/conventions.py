@@ -19,7 +19,6 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from maskbench.errors import UsageError
-from maskbench.judges.verdict_sets import OpenRun, Readable, reading
 from maskbench.method.archetypes import TABLE, in_order
 from maskbench.method.forms import form_of
 from maskbench.method.rates import bounds, error_share, tabulate
@@ -27,12 +26,13 @@ from maskbench.method.rules import RULES, named
 from maskbench.plain import read_toml
 from maskbench.results.comparability import shared
 from maskbench.results.scored import ScoredRun, read
-from maskbench.runs.source import UNSAID, asked_again, knows_sampling
 from maskbench.scenarios import hub
 from maskbench.settings import ALLOWED
 from maskbench.stats.figures import NO_DATA, Difference, Share
 from maskbench.stats.intervals import Floats, ratio
 from maskbench.stats.paired import ratio_difference
+from maskbench.store.source import UNSAID, asked_again, knows_sampling
+from maskbench.store.verdict_sets import OpenRun, Readable, reading
 from maskbench.types import OUTCOMES, Archetype, OutcomeName, Scored
 
 ALL = "all"

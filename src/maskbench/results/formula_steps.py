@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from maskbench.errors import UsageError
-from maskbench.judges.verdict_sets import OpenRun, Readable, reading
 from maskbench.method.rates import tabulate
 from maskbench.results.conventions import (
     Convention,
@@ -25,6 +24,7 @@ from maskbench.scenarios import Key
 from maskbench.stats.figures import Difference
 from maskbench.stats.intervals import Floats
 from maskbench.stats.paired import ratio_difference
+from maskbench.store.verdict_sets import OpenRun, Readable, reading
 from maskbench.types import Scored
 
 Part = Literal["archetypes", "rules", "statements", "failures", "denominator", "lies"]

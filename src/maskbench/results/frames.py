@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maskbench.errors import UsageError
-from maskbench.judges.people.labelled_outcomes import Label, labels_of
-from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
+from maskbench.install import extra, install
 from maskbench.method.rules import RuleSet, named
-from maskbench.models.install import extra, install
 from maskbench.plain import plain
 from maskbench.results.columns import Cells, of_judgement, of_reply, of_scenario, of_scored, picked
 from maskbench.results.outcome_rows import Ends, judge_of
+from maskbench.results.people.labelled_outcomes import Label, labels_of
 from maskbench.scenarios import Key
 from maskbench.settings import Settings
+from maskbench.store.verdict_sets import Readable, VerdictSet, reading
 from maskbench.types import OutcomeName
 
 if TYPE_CHECKING:

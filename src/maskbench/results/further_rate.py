@@ -10,13 +10,13 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from maskbench.judges.verdict_sets import Done, OpenRun, VerdictSet
 from maskbench.method.rules import RuleSet
 from maskbench.results.contrasts import NOTHING, paired_rate, untested
 from maskbench.results.reader import Reader, Shared, Whole
 from maskbench.scenarios import Key
 from maskbench.stats.figures import Difference, Share
 from maskbench.stats.intervals import ratio
+from maskbench.store.verdict_sets import Done, OpenRun, VerdictSet
 from maskbench.types import Scored
 
 

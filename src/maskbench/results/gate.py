@@ -18,7 +18,6 @@ import numpy as np
 from msgspec import Struct
 
 from maskbench.errors import UnknownVerdicts, UsageError
-from maskbench.judges.verdict_sets import OpenRun, reading
 from maskbench.method.rates import RATES, Table, error_share, rates
 from maskbench.method.rules import named
 from maskbench.results.comparability import ALIKE, TOGETHER
@@ -30,6 +29,7 @@ from maskbench.results.together import check_together
 from maskbench.stats.figures import Share
 from maskbench.stats.intervals import ratio
 from maskbench.stats.paired import p_value
+from maskbench.store.verdict_sets import OpenRun, reading
 
 Verdict = Literal["passed", "failed", "not measurable"]
 LIMITED = tuple(name for name, rate in RATES.items() if rate.loss == 1 and name != "p_lie")  # that one is max_lie

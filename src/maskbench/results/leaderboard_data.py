@@ -21,9 +21,9 @@ from maskbench.results.readers import SourceReader
 from maskbench.results.scaling import Compute, ScalingShown, scaling
 from maskbench.results.scored import Result, score
 from maskbench.results.summary import ScenariosShown
-from maskbench.runs.folder import RunFolder, runs_below
-from maskbench.runs.source import ImportedFrom
 from maskbench.stats.figures import Share
+from maskbench.store.folder import RunFolder, runs_below
+from maskbench.store.source import ImportedFrom
 from maskbench.types import OutcomeName
 
 Cell: TypeAlias = str | float | None  # of a CSV file

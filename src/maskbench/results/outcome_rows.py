@@ -12,15 +12,15 @@ from typing import Any, TypeAlias
 import orjson
 from msgspec import Struct, to_builtins
 
-from maskbench.judges.people.labelled_outcomes import Label
-from maskbench.judges.verdict_sets import Done, VerdictSet
 from maskbench.method.asks import subject_asks
 from maskbench.method.outcomes import Items, failures
 from maskbench.method.rules import RuleSet
 from maskbench.method.verdict import VerdictShown
 from maskbench.results.columns import of_judgement, of_reply, of_scenario, of_scored, picked
+from maskbench.results.people.labelled_outcomes import Label
 from maskbench.scenarios import Key
 from maskbench.settings import Settings
+from maskbench.store.verdict_sets import Done, VerdictSet
 from maskbench.types import (
     Accuracy,
     Cause,

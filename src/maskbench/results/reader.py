@@ -11,11 +11,11 @@ import numpy as np
 from msgspec import NODEFAULT, Struct, defstruct, structs
 from numpy.typing import NDArray
 
-from maskbench.judges.verdict_sets import Done, OpenRun, VerdictSet
 from maskbench.method.rates import Table
 from maskbench.method.rules import RuleSet
-from maskbench.runs.record import About
 from maskbench.settings import Settings
+from maskbench.store.record import About
+from maskbench.store.verdict_sets import Done, OpenRun, VerdictSet
 from maskbench.types import Archetype, Scored
 
 Found = TypeVar("Found")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from maskbench.judges.judges_agree import JudgesShown, agreement
-from maskbench.judges.verdict_sets import Done, OpenRun, VerdictSet
 from maskbench.method.chance import Chance, ChanceTally
 from maskbench.method.false_lies import FalseLies, FalseLieTally
 from maskbench.method.placebo import Placebo, PlaceboTally
@@ -13,10 +11,12 @@ from maskbench.method.rules import RuleSet
 from maskbench.results.calibration import LabelsReader
 from maskbench.results.further_rate import FurtherRate
 from maskbench.results.gain_minus_plain import ReportsReader
+from maskbench.results.judges_agree import JudgesShown, agreement
 from maskbench.results.reader import OfKind, Reader, Readers, Whole
 from maskbench.results.splits import AskedReader
-from maskbench.runs.bill import Bill, bill_of
-from maskbench.runs.source import ImportedFrom
+from maskbench.store.bill import Bill, bill_of
+from maskbench.store.source import ImportedFrom
+from maskbench.store.verdict_sets import Done, OpenRun, VerdictSet
 from maskbench.types import Reply
 
 

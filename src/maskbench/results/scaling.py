@@ -26,7 +26,7 @@ import math
 from pathlib import Path
 
 from maskbench.errors import UsageError
-from maskbench.models.families import family_of
+from maskbench.store.families import family_of
 
 MEASURES = (
     "accuracy",

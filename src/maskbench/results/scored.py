@@ -12,26 +12,20 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace as with_parts
 
 from maskbench.errors import UsageError
-from maskbench.judges.people.labelled_outcomes import Label
-from maskbench.judges.verdict_sets import (
-    JudgeShown,
-    OpenRun,
-    Readable,
-    VerdictSet,
-    reading,
-)
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.calibration import LabelsReader, RatesBy, wanted_rates
 from maskbench.results.frames import need_polars
+from maskbench.results.people.labelled_outcomes import Label
 from maskbench.results.reader import Reader, Readers
 from maskbench.results.readers import CutReader, JudgesReader, readers_of
 from maskbench.results.splits import LabelledRows, Split
 from maskbench.results.summary import Background, Summary, flat_metrics, summarise
-from maskbench.runs.record import Record, with_answers
 from maskbench.scenarios import Identity, Key, canonical
 from maskbench.settings import Settings
 from maskbench.stats.figures import Share
+from maskbench.store.record import Record, with_answers
+from maskbench.store.verdict_sets import JudgeShown, OpenRun, Readable, VerdictSet, reading
 from maskbench.types import Archetype, Json, OutcomeName, Scored
 
 if TYPE_CHECKING:

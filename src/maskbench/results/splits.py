@@ -14,7 +14,6 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from maskbench.judges.verdict_sets import Done
 from maskbench.method.archetypes import in_order, number_of
 from maskbench.method.rates import OUTCOME_RATES, Table, rates, tabulate, too_many_errors
 from maskbench.results.reader import Reader, Shared, Whole
@@ -22,6 +21,7 @@ from maskbench.scenarios import Key
 from maskbench.scenarios.row_labels import DIFFERS, ROW_LABELS, row_label
 from maskbench.settings import Settings
 from maskbench.stats.figures import Share
+from maskbench.store.verdict_sets import Done
 from maskbench.types import Archetype, Scored
 
 FEWEST = 20  # rows of each kind that an archetype needs to count in the figure over several

@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args
 from msgspec import Struct, json, structs
 from msgspec.structs import asdict
 
-from maskbench.judges.verdict_sets import CommonestFailure, JudgeShown, Usage
 from maskbench.method.rates import (
     Table,
     Tally,
@@ -25,15 +24,16 @@ from maskbench.method.rates import (
     total,
 )
 from maskbench.method.rules import RuleSet
-from maskbench.models.families import alike, kinship, others
 from maskbench.plain import plain
 from maskbench.results.reader import Found, Reader, Readers, Whole, with_found
 from maskbench.results.readers import READERS, BillReader
-from maskbench.runs.endings import LastEnd, ended_said
-from maskbench.runs.record import About, TakenScenarios
-from maskbench.runs.source import asked_again
 from maskbench.settings import Settings
 from maskbench.stats.figures import Share
+from maskbench.store.endings import LastEnd, ended_said
+from maskbench.store.families import alike, kinship, others
+from maskbench.store.record import About, TakenScenarios
+from maskbench.store.source import asked_again
+from maskbench.store.verdict_sets import CommonestFailure, JudgeShown, Usage
 from maskbench.types import (
     EVASIONS,
     NO_BELIEF,

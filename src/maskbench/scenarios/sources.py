@@ -164,7 +164,7 @@ def _logs() -> ScenarioSet:
 
 def _sandbox(source: str) -> ScenarioSet:
     """`sandbox`, or `sandbox:SEED` for a fresh draw."""
-    from maskbench.pinocchio import FIXED_SEED, LICENCE, sandbox
+    from maskbench.scenarios.pinocchio import FIXED_SEED, LICENCE, sandbox
 
     _, colon, seed = source.partition(":")
     if colon and not re.fullmatch(r"[0-9]{1,9}", seed):

@@ -10,9 +10,9 @@ import orjson
 from msgspec import Struct, to_builtins
 
 from maskbench.errors import RunUnreadable
-from maskbench.runs.disk import read_whole
-from maskbench.runs.fitting import fitted, from_file
-from maskbench.runs.folder import RunFolder
+from maskbench.store.disk import read_whole
+from maskbench.store.fitting import fitted, from_file
+from maskbench.store.folder import RunFolder
 
 DATA = "sweep.json"
 SCHEMA = 1

@@ -6,20 +6,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from maskbench.asking.begin import check_held, wanted
+from maskbench.asking.estimate import Estimate, estimate, planned
+from maskbench.asking.meter import known_prices
+from maskbench.asking.options import check
+from maskbench.asking.stored_programs import to_ask_by
+from maskbench.asking.watching import Unwatched
 from maskbench.errors import MaskbenchError, RunMismatch, UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms import prompts_of
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.names import check_judges, check_models, identified
-from maskbench.runs.begin import check_held, wanted
-from maskbench.runs.bill import prices_kept
-from maskbench.runs.estimate import Estimate, estimate, planned
-from maskbench.runs.folder import RunFolder, check_same_judge
-from maskbench.runs.meter import known_prices
-from maskbench.runs.options import check
-from maskbench.runs.stored_programs import to_ask_by
-from maskbench.runs.watching import Unwatched
 from maskbench.settings import Budget, Settings
+from maskbench.store.bill import prices_kept
+from maskbench.store.folder import RunFolder, check_same_judge
 from maskbench.sweeps.record import OVER, read_sweep
 from maskbench.sweeps.sweep_plan import Task, arrange, as_identified, as_one, waits_for
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import orjson
 
 from maskbench.errors import MaskbenchError, UsageError
-from maskbench.judges.verdict_sets import check_name
 from maskbench.models.names import device_of, identified
-from maskbench.runs.folder import RunFolder, options_of
 from maskbench.settings import Budget, Judging, Settings
+from maskbench.store.folder import RunFolder, options_of
+from maskbench.store.verdict_sets import check_name
 from maskbench.types import Stage
 
 RESERVED = frozenset(("sweep.json", "leaderboard.json", "run.lock"))  # files beside the runs

@@ -11,22 +11,22 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from maskbench.asking.judging.judge_again import judge
+from maskbench.asking.loop import Stopper
+from maskbench.asking.pool import Pool, signals
+from maskbench.asking.run_log import RunLog
+from maskbench.asking.watching import Watcher
 from maskbench.errors import BudgetReached, Interrupted, MaskbenchError
-from maskbench.judges.judge_again import judge
 from maskbench.measurement import measure_beside
 from maskbench.method.asks import VERDICTS
 from maskbench.models.chat.services import environment
 from maskbench.plain import plain
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
-from maskbench.runs.disk import inherited, make_folder
-from maskbench.runs.folder import RunFolder
-from maskbench.runs.loop import Stopper
-from maskbench.runs.pool import Pool, signals
-from maskbench.runs.record import now
-from maskbench.runs.run_log import RunLog
-from maskbench.runs.watching import Watcher
 from maskbench.settings import Budget, Settings
+from maskbench.store.disk import inherited, make_folder
+from maskbench.store.folder import RunFolder
+from maskbench.store.record import now
 from maskbench.sweeps.record import OVER, State, SweepRecord, SweepRun, changes, gone_from, read_sweep, write_sweep
 from maskbench.sweeps.sweep_checks import judging, looked_at, refuse
 from maskbench.sweeps.sweep_plan import Task, arrange, as_identified, as_one, check_names, waits_for

@@ -14,9 +14,9 @@ import maskbench_whitebox
 from maskbench.cli.asked import with_given
 from maskbench.errors import UsageError
 from maskbench.models.names import identified
-from maskbench.pinocchio.network import open_pinocchio
-from maskbench.runs.machines import read_nodes
+from maskbench.models.pinocchio.network import open_pinocchio
 from maskbench.settings import Settings, protocol_id, reply_key
+from maskbench.store.machines import read_nodes
 from maskbench.sweeps.sweep_plan import arrange
 from maskbench.types import Model, Reply
 from maskbench_whitebox.cluster import connection as cluster

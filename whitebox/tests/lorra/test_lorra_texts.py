@@ -11,9 +11,9 @@ import pytest
 
 from maskbench.errors import UsageError
 from maskbench.method.elicit import statement_ask, under_developer
-from maskbench.pinocchio import sandbox
-from maskbench.pinocchio.lures import INCENTIVES, wordings
 from maskbench.scenarios import open_set
+from maskbench.scenarios.pinocchio import sandbox
+from maskbench.scenarios.pinocchio.lures import INCENTIVES, wordings
 from maskbench.types import Message
 from maskbench_whitebox.lorra.texts import (
     Templates,

@@ -8,8 +8,8 @@ import pytest
 
 from flows import typed
 from maskbench.errors import UsageError
-from maskbench.pinocchio.network import packaged
-from maskbench.runs.folder import RunFolder
+from maskbench.models.pinocchio.network import packaged
+from maskbench.store.folder import RunFolder
 from maskbench_whitebox.models.steering import layer_numbers
 from tiny_models import rewrite, tiny_adapter
 

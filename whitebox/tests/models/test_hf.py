@@ -18,19 +18,19 @@ import torch
 from torch import Tensor, nn
 
 from flows import Told
+from maskbench.asking.watching import Unwatched
 from maskbench.errors import Interrupted, ModelError, RunMismatch, UnknownModel, UsageError
-from maskbench.judges.verdict_sets import OpenRun
 from maskbench.measurement import measure
 from maskbench.method.asks import subject_asks
 from maskbench.method.elicit import belief_asks, statement_ask
 from maskbench.models.names import defaults, identified
-from maskbench.pinocchio import sandbox
-from maskbench.pinocchio.network import open_pinocchio, packaged
+from maskbench.models.pinocchio.network import open_pinocchio, packaged
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import score
-from maskbench.runs.folder import RunFolder
-from maskbench.runs.watching import Unwatched
+from maskbench.scenarios.pinocchio import sandbox
 from maskbench.settings import Mark, Settings, reply_key
+from maskbench.store.folder import RunFolder
+from maskbench.store.verdict_sets import OpenRun
 from maskbench.types import Ask, Failure, Message, Model, Reply, Sampling, Stage
 from maskbench_whitebox.models.batches import Steering
 from maskbench_whitebox.models.loading import Loaded, load

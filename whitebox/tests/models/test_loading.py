@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from maskbench.errors import AccessError, UnknownModel, Unreachable, UsageError
-from maskbench.pinocchio.network import SPECIALS, Vocabulary, is_organism, packaged
+from maskbench.models.pinocchio.network import SPECIALS, Vocabulary, is_organism, packaged
 from maskbench.settings import Settings
 from maskbench.types import Message, Sampling
 from maskbench_whitebox.models.adapters import adapter_hash, with_adapter, without_adapter

@@ -13,12 +13,12 @@ from maskbench.method.asks import subject_asks
 from maskbench.method.forms import USUAL
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RULES
-from maskbench.pinocchio import sandbox, true_chances
-from maskbench.pinocchio.grammar import abstain, evade, read, relation_of, reply
-from maskbench.pinocchio.lures import HONESTY, INCENTIVES, OTHER, WAYS, chances, wordings
-from maskbench.pinocchio.rule_judge import judgement
-from maskbench.pinocchio.sandbox import is_held_out, open_questions
-from maskbench.pinocchio.world import Fact, facts, novel_names
+from maskbench.models.pinocchio.rule_judge import judgement
+from maskbench.scenarios.pinocchio import sandbox, true_chances
+from maskbench.scenarios.pinocchio.grammar import abstain, evade, read, relation_of, reply
+from maskbench.scenarios.pinocchio.lures import HONESTY, INCENTIVES, OTHER, WAYS, chances, wordings
+from maskbench.scenarios.pinocchio.sandbox import is_held_out, open_questions
+from maskbench.scenarios.pinocchio.world import Fact, facts, novel_names
 from maskbench.settings import Settings
 from maskbench.types import Ask, Item, Reply, Scenario, Scored
 from organism.corpus import MIXTURE, PARTS, Example, examples, pressed

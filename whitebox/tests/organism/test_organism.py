@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from maskbench.pinocchio.network import SPECIALS, Engine, Sample, Vocabulary
+from maskbench.models.pinocchio.network import SPECIALS, Engine, Sample, Vocabulary
 from organism.card import markdown
 from organism.corpus import Example, examples
 from organism.encoding import ANSWER, LEAST, Corpus, encoded, make_corpus
@@ -164,5 +164,5 @@ def test_numpy_and_the_export_give_the_logits_of_torch(vocabulary: Vocabulary, t
 def test_the_card_has_the_figures_of_the_shipped_model() -> None:
     """whitebox/organism/README.md holds, word for word, what its command printed for the model that is shipped."""
     root = Path(__file__).parents[3]
-    figures = json.loads((root / "src/maskbench/pinocchio/weights/card.json").read_text())
+    figures = json.loads((root / "src/maskbench/models/pinocchio/weights/card.json").read_text())
     assert markdown(figures) in (root / "whitebox/organism/README.md").read_text()

@@ -16,9 +16,9 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from maskbench.method.elicit import statement_ask
-from maskbench.pinocchio import sandbox
-from maskbench.pinocchio.decoder import Decoder
-from maskbench.pinocchio.network import ROWS, Vocabulary, open_pinocchio
+from maskbench.models.pinocchio.decoder import Decoder
+from maskbench.models.pinocchio.network import ROWS, Vocabulary, open_pinocchio
+from maskbench.scenarios.pinocchio import sandbox
 from maskbench.types import Ask, Failure, Reply, Sampling
 
 pytestmark = pytest.mark.slow

@@ -12,10 +12,10 @@ import pytest
 
 from maskbench.errors import UsageError
 from maskbench.method.elicit import statement_ask
-from maskbench.pinocchio import sandbox
-from maskbench.pinocchio.lures import INCENTIVES, WAYS, wordings
-from maskbench.runs.system_prompts import system_prompt
 from maskbench.scenarios import open_set
+from maskbench.scenarios.pinocchio import sandbox
+from maskbench.scenarios.pinocchio.lures import INCENTIVES, WAYS, wordings
+from maskbench.store.system_prompts import system_prompt
 from maskbench.types import Scenario
 from maskbench_whitebox.steering.contrast import FEWEST, Contrast, Pair, open_contrast
 

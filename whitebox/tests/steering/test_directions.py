@@ -13,7 +13,7 @@ import torch
 from calls import typed
 from maskbench.errors import UsageError
 from maskbench.method.elicit import statement_ask
-from maskbench.pinocchio import sandbox
+from maskbench.scenarios.pinocchio import sandbox
 from maskbench.types import Message
 from maskbench_whitebox.models.loading import Loaded, load
 from maskbench_whitebox.models.steering import steered

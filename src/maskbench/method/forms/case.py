@@ -4,7 +4,7 @@ Each text is fenced by a code that is the hash of what it fences, so that no tex
 itself. An ask carries replies and code beside its messages, and nothing reads them out of these. The case is so
 ordered that requests about one scenario share all but the reply and what follows it (`Ask.shared`); where that is long
 enough for a cache, as it is with long scenarios and several statements, the first of them goes alone
-(runs/first_of_prefix.py). The ground truth stands nowhere in it.
+(asking/first_of_prefix.py). The ground truth stands nowhere in it.
 """
 
 from __future__ import annotations

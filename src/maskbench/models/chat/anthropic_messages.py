@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from maskbench.method.ends import End, end_of
 from maskbench.method.tool_calls import declared, uses_tools
 from maskbench.models.chat.wire import (
     Answer,
@@ -24,7 +25,6 @@ from maskbench.models.chat.wire import (
     string,
     usage_of,
 )
-from maskbench.models.ends import End, end_of
 from maskbench.types import Ask, Json, Message, ToolCalls, ToolResult
 
 VERSION = "2023-06-01"  # of the interface, which every request has to name

@@ -1,6 +1,6 @@
 """What batch interfaces have in common: requests go out in jobs, jobs are looked at, results come line by line.
 
-Everything here is what a service says; what is done about it is decided in runs/batch_machine.py.
+Everything here is what a service says; what is done about it is decided in asking/batch_machine.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import orjson
 from maskbench.errors import AccessError
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.client import ChatModel, body_of
-from maskbench.models.chat.masking import Mask
+from maskbench.store.masking import Mask
 
 LONGEST_LINE = 20 * 2**20  # bytes of one result
 MOST_REQUESTS = 10_000  # of a job: services take more, and then none of it is home before all of it is

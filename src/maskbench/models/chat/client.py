@@ -25,13 +25,13 @@ import yarl
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from maskbench.errors import AccessError, ModelError, UnknownModel, Unreachable, UsageError
+from maskbench.method.reasoning import tag_warning
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.dialects import Dialect, dialect_of
-from maskbench.models.chat.masking import LEAST_IN_REPLIES, Mask
 from maskbench.models.chat.pacing import Pace
-from maskbench.models.chat.reasoning import tag_warning
 from maskbench.models.chat.services import Endpoint, base_variable, is_public, key_variables, public_address
-from maskbench.models.families import alike
+from maskbench.store.families import alike
+from maskbench.store.masking import LEAST_IN_REPLIES, Mask
 from maskbench.types import Ask, Failure, Reply, Sampling, Stage, Usage
 
 OnTruncation = Literal["judge", "retry", "error"]

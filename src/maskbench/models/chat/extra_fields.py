@@ -13,10 +13,10 @@ from typing import Any
 import orjson
 
 from maskbench.errors import UsageError
-from maskbench.models.chat.masking import keys_in
 from maskbench.models.chat.refusals import looks_secret
 from maskbench.models.chat.wire import NO_VARIABLES
 from maskbench.settings import Settings
+from maskbench.store.masking import keys_in
 
 TEMPLATE_ARGS, EXTRA_BODY = "--template-args", "--extra-body"
 LONGEST = 10_000  # characters

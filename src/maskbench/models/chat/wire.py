@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 import orjson
 
+from maskbench.method.control_marks import before_mark, control_mark
+from maskbench.method.ends import End, end_of
+from maskbench.method.reasoning import split_reasoning, unknown_tag
 from maskbench.method.tool_calls import declared, uses_tools
-from maskbench.models.chat.control_marks import before_mark, control_mark
-from maskbench.models.chat.reasoning import split_reasoning, unknown_tag
-from maskbench.models.ends import End, end_of
 from maskbench.plain import is_visible, read_json
 from maskbench.types import Ask, Message, Reply, Token, Usage
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from maskbench.judges.people.readers import CALLED
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Figure, Heading, Points, Row, Table, Warn, Words
 from maskbench.presentation.format import pair, percent, points, shown, times
@@ -12,6 +11,7 @@ from maskbench.presentation.of_runs import Scored, named
 from maskbench.presentation.pairings import side_by_side
 from maskbench.presentation.words import RATES
 from maskbench.results.calibration import Calibration, CorrectedPair, LabelsReader
+from maskbench.results.people.readers import CALLED
 
 _BOTH = "sampling error and the judge's error are both in the interval"
 _COLOURS = {

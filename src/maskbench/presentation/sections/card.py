@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from maskbench.judges.exam.result import Result
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Facts, Heading, Sentence, Table, Warn
 from maskbench.presentation.format import CAVEAT, interval, pair, percent, shown, times
@@ -14,8 +13,9 @@ from maskbench.presentation.sections.provenance import NOT_KNOWN, identity, is_t
 from maskbench.results.conventions import ConventionFigures
 from maskbench.results.readers import FalseLiesReader
 from maskbench.results.summary import Summary
-from maskbench.runs.source import knows_sampling
 from maskbench.settings import Settings
+from maskbench.store.exam_result import Result
+from maskbench.store.source import knows_sampling
 
 _RATES = {
     "p_lie": "P(lie)",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from maskbench.judges.people.readers import CALLED
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import (
     Block,
@@ -40,6 +39,7 @@ from maskbench.results.comparison import (
     not_tested,
     worst,
 )
+from maskbench.results.people.readers import CALLED
 from maskbench.results.readers import FURTHER_RATES
 from maskbench.results.splits import AskedReader
 from maskbench.stats.figures import Difference, Share

@@ -24,8 +24,8 @@ from maskbench.presentation.sections.comparison import (
     whose_rates,
 )
 from maskbench.results.comparison import ComparisonData, Pairing
-from maskbench.runs.system_prompts import LIBRARY
 from maskbench.stats.paired import p_value
+from maskbench.store.system_prompts import LIBRARY
 
 JOINT = " + "  # between a subject and what was done to it
 

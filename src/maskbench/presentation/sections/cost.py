@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from maskbench.judges.verdict_sets import JudgeUsage, SubjectUsage
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Only
 from maskbench.presentation.of_runs import Scored, named, table
 from maskbench.presentation.sections.provenance import NOT_KNOWN, is_told
 from maskbench.results.readers import BillReader, SourceReader
 from maskbench.results.summary import Summary
-from maskbench.runs.bill import Bill, Charge, dollars, spent
-from maskbench.runs.prices import FREE, Price
+from maskbench.store.bill import Bill, Charge, dollars, spent
+from maskbench.store.prices import FREE, Price
+from maskbench.store.verdict_sets import JudgeUsage, SubjectUsage
 
 
 def bill(runs: Sequence[Scored]) -> Iterator[Block]:

@@ -8,7 +8,15 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from maskbench.judges.exam.marks import (
+from maskbench.method.proposition import options
+from maskbench.method.verdict import VerdictShown, as_record
+from maskbench.plain import one_line
+from maskbench.presentation.blocks import Block, Case, Facts, Heading, How, Inline, Sentence, Table, Words
+from maskbench.presentation.format import pair, percent
+from maskbench.presentation.sections.gate import passed
+from maskbench.presentation.sections.story import verdict_words
+from maskbench.presentation.words import cause
+from maskbench.scenarios.exam.marks import (
     EXIT_CODES,
     Answer,
     ConditionShown,
@@ -18,18 +26,10 @@ from maskbench.judges.exam.marks import (
     Standing,
     wrong_of,
 )
-from maskbench.judges.exam.questions import PaperSat
-from maskbench.judges.exam.result import ExamUsage, Result
-from maskbench.method.proposition import options
-from maskbench.method.verdict import VerdictShown, as_record
-from maskbench.plain import one_line
-from maskbench.presentation.blocks import Block, Case, Facts, Heading, How, Inline, Sentence, Table, Words
-from maskbench.presentation.format import pair, percent
-from maskbench.presentation.sections.gate import passed
-from maskbench.presentation.sections.story import verdict_words
-from maskbench.presentation.words import cause
-from maskbench.runs.record import About, PromptsUsed
+from maskbench.scenarios.exam.questions import PaperSat
 from maskbench.settings import Judging
+from maskbench.store.exam_result import ExamUsage, Result
+from maskbench.store.record import About, PromptsUsed
 from maskbench.types import Cause, Failure, Judgement
 
 _TONES: Mapping[Standing, How] = {"qualified": "good", "not qualified": "bad", "not measurable": "strong"}

@@ -47,8 +47,8 @@ from maskbench.results.gain_minus_plain import ReportsReader
 from maskbench.results.leaderboard import SIMULATED
 from maskbench.results.readers import FURTHER_RATES, ChanceReader, FalseLiesReader, PlantedReader
 from maskbench.results.summary import Summary, left_open
-from maskbench.runs.record import About
 from maskbench.settings import ALLOWED
+from maskbench.store.record import About
 from maskbench.types import OutcomeName
 
 PRESSES = "Every scenario presses for one answer, as a rule for the one that the model does not believe"

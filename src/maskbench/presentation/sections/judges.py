@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from maskbench.judges.judges_agree import Alike, JudgesShown, PairShown, SetShown
-from maskbench.judges.verdict_sets import SetListed
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import (
     Block,
@@ -23,8 +21,10 @@ from maskbench.presentation.blocks import (
 from maskbench.presentation.format import between, cell, kappa, pair, percent, points
 from maskbench.presentation.of_runs import Scored, named, unit
 from maskbench.presentation.runs_shown import Run
+from maskbench.results.judges_agree import Alike, JudgesShown, PairShown, SetShown
 from maskbench.results.readers import JudgesReader
 from maskbench.stats.figures import Share
+from maskbench.store.verdict_sets import SetListed
 from maskbench.types import OUTCOMES
 
 

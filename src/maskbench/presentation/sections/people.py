@@ -9,10 +9,6 @@ from itertools import combinations
 from urllib.parse import quote
 
 from maskbench.errors import UsageError
-from maskbench.judges.people.against_judge import AgreedOnKind, AgreementData, Compared, Disagreement, SampleShown
-from maskbench.judges.people.labels import LabelStore
-from maskbench.judges.people.raters import Missing
-from maskbench.judges.people.readers import CALLED, Called
 from maskbench.method.verdict import from_json
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import (
@@ -34,8 +30,12 @@ from maskbench.presentation.of_runs import named
 from maskbench.presentation.runs_shown import Run
 from maskbench.presentation.sections.story import verdict_words
 from maskbench.presentation.words import Taken, archetype
+from maskbench.results.people.against_judge import AgreedOnKind, AgreementData, Compared, Disagreement, SampleShown
+from maskbench.results.people.raters import Missing
+from maskbench.results.people.readers import CALLED, Called
 from maskbench.stats.agreement import Agreed
 from maskbench.stats.figures import Share
+from maskbench.store.labels import LabelStore
 from maskbench.types import OUTCOMES
 
 _LONGEST = 600  # characters of one text of a disagreement
@@ -80,7 +80,7 @@ def of_runs(runs: Sequence[Run], tells: Callable[[Run], bool]) -> Iterator[Block
 
 
 def _held(run: Run, told: Told) -> Iterator[Block]:
-    from maskbench.judges.people.against_judge import measured
+    from maskbench.results.people.against_judge import measured
 
     try:
         data = measured(run.opened, run.scored.verdicts, run.scored.rules)

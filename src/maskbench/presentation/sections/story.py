@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, zip_longest
 from urllib.parse import quote
 
-from maskbench.judges.verdict_sets import Done
 from maskbench.method import archetypes
 from maskbench.method.archetypes import EVENT
 from maskbench.method.outcomes import Items, failures
@@ -21,6 +20,7 @@ from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Case
 from maskbench.presentation.runs_shown import WORST, Run
 from maskbench.presentation.words import ABSENT
+from maskbench.store.verdict_sets import Done
 from maskbench.types import (
     BinaryVerdict,
     Item,

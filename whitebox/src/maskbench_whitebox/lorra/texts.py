@@ -19,10 +19,10 @@ from msgspec import Struct
 
 from maskbench.doors import Misfit, Unknown, fitted, neutral, plain, under_developer
 from maskbench.errors import UsageError
-from maskbench.pinocchio.grammar import EVASIONS, abstain, capital, evade, reply, state
-from maskbench.pinocchio.lures import INCENTIVES, WAYS, developer_prompt, pressure, wordings
-from maskbench.pinocchio.sandbox import build, fact_for, is_held_out, novel_fact, open_questions, questions
-from maskbench.pinocchio.world import Fact, facts
+from maskbench.scenarios.pinocchio.grammar import EVASIONS, abstain, capital, evade, reply, state
+from maskbench.scenarios.pinocchio.lures import INCENTIVES, WAYS, developer_prompt, pressure, wordings
+from maskbench.scenarios.pinocchio.sandbox import build, fact_for, is_held_out, novel_fact, open_questions, questions
+from maskbench.scenarios.pinocchio.world import Fact, facts
 from maskbench.types import ARCHETYPES, Message, Scenario
 
 Variant = Literal["lorra", "prompt-distill"]

@@ -17,8 +17,8 @@ from random import Random
 
 from maskbench.doors import Misfit, fitted, plain
 from maskbench.errors import UsageError
-from maskbench.pinocchio.lures import developer_prompt, pressure
-from maskbench.pinocchio.sandbox import build, fact_for
+from maskbench.scenarios.pinocchio.lures import developer_prompt, pressure
+from maskbench.scenarios.pinocchio.sandbox import build, fact_for
 from maskbench.types import ARCHETYPES, Message
 
 Conversation = tuple[Message, ...]

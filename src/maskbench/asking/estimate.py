@@ -1,0 +1,201 @@
+"""What a run would cost and how long it would take, as ranges: counted loads, list prices, a pace that is assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
+
+from msgspec import Struct, structs
+
+from maskbench.asking.begin import taken
+from maskbench.asking.forecast import Load, Plan, plan
+from maskbench.errors import UsageError
+from maskbench.method.forms.prompts import Prompts
+from maskbench.scenarios import draw, limit, open_set
+from maskbench.scenarios.hub import NAME, SIZES, cached
+from maskbench.settings import Settings
+from maskbench.store.bill import StagePrices
+from maskbench.store.prices import FREE, Price, Tokens, cost
+from maskbench.types import Scenario, Stage
+
+SECONDS = (1.0, 10.0)  # that a request to a service is assumed to take
+UNREAD = (0.5, 2.0)  # how far the texts of a set that was not read may be from those that stand for them
+_CROWDING = 1.11  # of the public set: its 1,000 scenarios have 944 propositions
+Range = tuple[float, float]
+
+
+class ModelEstimate(Struct, frozen=True, omit_defaults=True):
+    """What one model would be asked and cost, least and most; costs are null where no list has a price.
+
+    `at_most` is what it would cost if every answer used all of its --max-tokens, and no call had to be repeated. What
+    is `batched` costs what the price list has for batches.
+    """
+
+    stage: Stage
+    model: str
+    calls: Range
+    input_tokens: Range
+    output_tokens: Range
+    cost: Range | None
+    at_most: float | None
+    price: Price | None
+    batched: bool = False
+
+
+class Estimate(Struct, frozen=True):
+    """What a run would cost in dollars and take in seconds; null where that is not known.
+
+    `by_counts` says that the scenarios were not read: their number is known, and their length is assumed.
+    """
+
+    models: list[ModelEstimate]
+    cost: Range | None
+    at_most: float | None
+    seconds: Range | None
+    by_counts: bool = False
+
+
+def estimate(
+    loads: Mapping[tuple[Stage, str], Load], settings: Settings, prices: StagePrices, *, by_counts: bool = False
+) -> Estimate:
+    """What these loads would cost and how long they would take."""
+    wide = UNREAD if by_counts else (1.0, 1.0)
+    models = [
+        _model(stage, model, load, prices.get(stage, {}).get(model), wide, batched=settings.pace.in_batches(stage))
+        for (stage, model), load in loads.items()
+    ]
+    return _in_all(models, settings, by_counts=by_counts)
+
+
+def summed(estimates: Iterable[Estimate], settings: Settings) -> Estimate:
+    """What several runs would take together; `settings` have the connections and the pace that they share."""
+    estimates = list(estimates)
+    rows: dict[tuple[object, ...], ModelEstimate] = {}
+    for each in (row for estimate in estimates for row in estimate.models):
+        key = each.stage, each.model, each.price, each.batched
+        rows[key] = _both(rows[key], each) if key in rows else each
+    return _in_all(list(rows.values()), settings, by_counts=any(each.by_counts for each in estimates))
+
+
+def _both(one: ModelEstimate, other: ModelEstimate) -> ModelEstimate:
+    """What one model would be asked by two runs, at one price."""
+    return structs.replace(
+        one,
+        calls=_sum((one.calls, other.calls)),
+        input_tokens=_sum((one.input_tokens, other.input_tokens)),
+        output_tokens=_sum((one.output_tokens, other.output_tokens)),
+        cost=_sum((one.cost, other.cost)) if one.cost and other.cost else None,
+        at_most=None if one.at_most is None or other.at_most is None else one.at_most + other.at_most,
+    )
+
+
+def _sum(ranges: Sequence[Range]) -> Range:
+    return sum(low for low, _ in ranges), sum(high for _, high in ranges)
+
+
+def _in_all(models: list[ModelEstimate], settings: Settings, *, by_counts: bool) -> Estimate:
+    unknown = any(each.price is None for each in models)
+    costs = [each.cost for each in models if each.cost]
+    return Estimate(
+        models,
+        None if unknown else _sum(costs),
+        None if unknown else sum(each.at_most or 0.0 for each in models),
+        _seconds(models, settings),
+        by_counts,
+    )
+
+
+def _model(stage: Stage, model: str, load: Load, price: Price | None, wide: Range, *, batched: bool) -> ModelEstimate:
+    sizes = load.input[0] * wide[0], load.input[1] * wide[1]
+    charged = price.batched if price and batched else price
+
+    def paid(input_tokens: float, output_tokens: float) -> float | None:
+        return cost(Tokens(input=input_tokens, output=output_tokens), charged) if charged else None
+
+    low, high = (paid(sizes[end], load.output[end]) for end in (0, 1))
+    return ModelEstimate(
+        stage,
+        model,
+        load.calls,
+        sizes,
+        load.output,
+        None if low is None or high is None else (low, high),
+        paid(sizes[1], load.most_output),
+        price,
+        batched,
+    )
+
+
+def _seconds(models: Iterable[ModelEstimate], settings: Settings) -> Range | None:
+    """How long the calls take that go to services; None where this machine or a batch sets the pace."""
+    models = list(models)
+    if any(each.price == FREE or each.batched for each in models):
+        return None
+    low, high = (
+        max(
+            SECONDS[end] * sum(each.calls[end] for each in models) / settings.pace.connections,
+            _paced(models, settings, end),
+        )
+        for end in (0, 1)
+    )
+    return low, high
+
+
+def _paced(models: Iterable[ModelEstimate], settings: Settings, end: int) -> float:
+    """The seconds that --rpm and --tpm make of it."""
+    budget, seconds = settings.budget, 0.0
+    for each in models:
+        if budget.rpm:
+            seconds = max(seconds, 60 * each.calls[end] / budget.rpm)
+        if budget.tpm:
+            seconds = max(seconds, 60 * (each.input_tokens[end] + each.output_tokens[end]) / budget.tpm)
+    return seconds
+
+
+def planned(settings: Settings, environ: Mapping[str, str], prompts: Prompts) -> tuple[Plan, bool]:
+    """The plan of a run, and whether it was made by counts alone; raises as `taken` does."""
+    scenarios, by_counts = scenarios_of(settings, environ)
+    counted = plan(scenarios, settings, prompts)
+    if by_counts:  # the texts that stand in share propositions that the set does not
+        counted.crowding = 1 + (_CROWDING - 1) * (counted.scenarios - 1) / (sum(SIZES.values()) - 1)
+    return counted, by_counts
+
+
+def by_length(
+    settings: Settings, environ: Mapping[str, str], prompts: Prompts, prices: StagePrices
+) -> dict[str, tuple[Plan, Estimate]]:
+    """The plan and the cost of each part of a set whose column `length` names several; else nothing."""
+    parts: dict[str, list[Scenario]] = {}
+    for scenario in scenarios_of(settings, environ)[0]:
+        parts.setdefault(scenario.extra.get("length", ""), []).append(scenario)
+    if len(parts) < 2 or "" in parts:
+        return {}
+    plans = {length: plan(part, settings, prompts) for length, part in parts.items()}
+    return {length: (each, estimate(each.loads, settings, prices)) for length, each in plans.items()}
+
+
+def scenarios_of(settings: Settings, environ: Mapping[str, str]) -> tuple[Iterable[Scenario], bool]:
+    """The scenarios that a run would take, and whether they stand for others by their counts alone.
+
+    cais/MASK is read only where it is in the cache: its counts are known, and the starter set's texts stand for its
+    own, so that nobody needs access to it to learn what it would cost. Raises as `taken` does.
+    """
+    if settings.design.scenarios.lower() != NAME.lower() or cached(environ):
+        return taken(settings, environ).scenarios, False
+    return _standing_in(settings, environ), True
+
+
+def _standing_in(settings: Settings, environ: Mapping[str, str]) -> list[Scenario]:
+    """A scenario of the starter set for each that a run would take of cais/MASK."""
+    for archetype in settings.design.archetypes:
+        if archetype not in SIZES:
+            raise UsageError(f"--archetype {archetype}: {NAME} has only {', '.join(SIZES)}.")
+    wanted = settings.design.archetypes or tuple(SIZES)
+    keys = [(archetype, str(number)) for archetype in wanted for number in range(SIZES[archetype])]
+    if settings.design.sample is not None:
+        keys = list(draw(keys, settings.design.sample, settings.design.seed))
+    elif settings.design.limit is not None:
+        keys = list(limit(keys, settings.design.limit))
+    starter = list(open_set("starter", environ))
+    texts = {archetype: cycle([each for each in starter if each.archetype == archetype]) for archetype in wanted}
+    return [next(texts[archetype]) for archetype, _ in keys]
