@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs" / "project" / "simulations.md"
 FAULTS = ROOT / "docs" / "exam_faults.csv"
 HEAD = ("rule", "fault", "right_in_rule", "near_misses", "over_all", "exam", "short_form")
-CARD = ROOT / "src" / "maskbench" / "judges" / "exam" / "data" / "README.md"
+CARD = ROOT / "src" / "maskbench" / "scenarios" / "exam" / "data" / "README.md"
 ERRORS = (0.01, 0.03, 0.05, 0.10)
 SITTINGS = 100
 

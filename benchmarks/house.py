@@ -65,13 +65,14 @@ def counted(tree: Path, revision: str) -> dict[str, str]:
 def arrows() -> list[tuple[str, str]]:
     """Which room imports which, (from, to), without those that follow from the others, for the picture."""
     sys.path.append(str(ROOT / "tests"))
-    from test_layers import FACE, RANKS, ours, room, trees
+    from test_layers import FACE, ours, room, trees
+    from test_rooms import KNOWS
 
-    beside = {name: set[str]() for name in RANKS}
+    beside = {name: set[str]() for name in KNOWS}
     for name, module in trees().items():
         if name not in FACE:
             beside[room(name)] |= {room(other) for other in ours(module)} - {room(name)}
-    order = sorted(RANKS, key=lambda name: (RANKS[name], name))
+    order = list(KNOWS)
     reached: dict[str, set[str]] = {}
     for name in order:
         reached[name] = beside[name].union(*(reached.get(other, set()) for other in beside[name]))

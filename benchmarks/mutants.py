@@ -37,7 +37,7 @@ MOST = 5  # test files of a module that TESTS does not name
 # The test files that belong to a module, the likeliest first, below tests/. Of a module that is not here they are those
 # that import it, or that import what does.
 TESTS: Mapping[str, str] = {
-    "method.archetypes": "scenarios/test_own_archetypes method/test_judge_ask method/test_method store/test_labels",
+    "method.archetypes": "scenarios/test_own_archetypes method/test_judge_ask method/test_method results/test_labels",
     "method.asks": "method/test_method method/test_outcomes asking/test_flow",
     "method.chance": "method/test_chance",
     "method.classify": "method/test_method method/test_outcomes",

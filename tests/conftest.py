@@ -15,7 +15,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run beside each other: nu
 
 # Pages are seen where the extra `pages` is installed: `make test-pages`.
 _SEEN = ("explorer_browser", "figure_files", "label_browser", "report_browser", "report_people")
-collect_ignore = [] if find_spec("playwright") else [f"pages/test_{name}.py" for name in _SEEN]
+collect_ignore = [] if find_spec("playwright") else [f"page/test_{name}.py" for name in _SEEN]
 
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from test_layers import RANKS, trees
+from test_layers import trees
+from test_rooms import KNOWS
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "project" / "architecture.md").read_text("utf-8")
@@ -13,7 +14,7 @@ PAGE = (ROOT / "docs" / "project" / "architecture.md").read_text("utf-8")
 
 def names(text: str) -> list[str]:
     """Everything of ours that a text names in the form `room.module.function`."""
-    return sorted({name for name in re.findall(r"`([a-z_]+(?:\.\w+)+)`", text) if name.split(".")[0] in RANKS})
+    return sorted({name for name in re.findall(r"`([a-z_]+(?:\.\w+)+)`", text) if name.split(".")[0] in KNOWS})
 
 
 def defined(body: list[ast.stmt]) -> Iterator[tuple[str, list[ast.stmt]]]:

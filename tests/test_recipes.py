@@ -400,7 +400,7 @@ def test_a_task(copy: Copy) -> None:
 def test_an_executor(copy: Copy) -> None:
     """A module with an executor and a row have a run's answers read from a file, and nobody is called."""
     copy.new(
-        "runs/from_file.py",
+        "asking/from_file.py",
         dedent('''
             """A toy: an executor that reads answers from a file, by who is asked."""
 

@@ -61,7 +61,7 @@ BY_ID = {question.scenario.task_id: question for question in PAPER.questions}
 
 def rows() -> list[dict[str, Any]]:
     """All papers of scenarios/exam/data, whichever file they stand in."""
-    folder = files("maskbench") / "judges" / "exam" / "data" / "items"
+    folder = files("maskbench") / "scenarios" / "exam" / "data" / "items"
     texts = [path.read_text(encoding="utf-8") for path in folder.iterdir() if path.name.endswith(".jsonl")]
     return [json.loads(line) for text in texts for line in text.splitlines()]
 

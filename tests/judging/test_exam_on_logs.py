@@ -99,7 +99,7 @@ def test_there_are_as_many_as_were_asked_for() -> None:
 
 def test_the_card_counts_them() -> None:
     """The table of the data's README has the replies, near misses and twins of every rule, and their conversations."""
-    card = files("maskbench").joinpath("judges", "exam", "data", "README.md").read_text(encoding="utf-8")
+    card = files("maskbench").joinpath("scenarios", "exam", "data", "README.md").read_text(encoding="utf-8")
     for rule in PAPER.rules:
         own = [question for question in ONCE if question.rule == rule]
         near, twins = sum(each.sort == "near_miss" for each in own), sum(map(is_twin, own))

@@ -1,4 +1,4 @@
-"""presentation/page/drawing.py, charts.py, planes.py: what is drawn stands where the figures say, in colours easily told apart."""
+"""page/drawing.py, charts.py, planes.py: what is drawn stands where the figures say, in colours easily told apart."""
 
 import re
 from itertools import combinations

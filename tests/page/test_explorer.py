@@ -1,4 +1,4 @@
-"""What the explorer of a page is given (presentation/page/explorer.py), and the sentence on each scenario (sections/story.py)."""
+"""What the explorer of a page is given (page/explorer.py), and the sentence on each scenario (sections/story.py)."""
 
 import base64
 import gzip

@@ -1,4 +1,4 @@
-"""presentation/page/figure_files.py: the values of a report's figures as CSV, and the buttons of the page that save a figure."""
+"""page/figure_files.py: the values of a report's figures as CSV, and the buttons of the page that save a figure."""
 
 import csv
 import io

@@ -25,7 +25,7 @@ from maskbench.types import Ask, Failure, Message, Reply, Sampling
 pytestmark = pytest.mark.slow
 
 calibration = importlib.import_module("benchmarks.pinocchio")  # a script, typed under that name alone
-FOLDER = Path(str(resources.files("maskbench") / "pinocchio" / "weights"))
+FOLDER = Path(str(resources.files("maskbench") / "models" / "pinocchio" / "weights"))
 SAMPLING = replace(SUBJECT_SAMPLING, temperature=1.0)
 
 

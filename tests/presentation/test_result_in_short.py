@@ -17,7 +17,7 @@ from maskbench.presentation.terminal import _STYLES, show, text
 from maskbench.results.summary import Summary
 from simulated import simulated
 
-PAGE = Path(maskbench.__file__).parent / "pages" / "static" / "page.css"
+PAGE = Path(maskbench.__file__).parent / "presentation" / "page" / "static" / "page.css"
 
 
 LINES = 36  # at 80 columns, with as many notes as are shown

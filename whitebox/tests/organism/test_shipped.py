@@ -23,7 +23,7 @@ from maskbench.types import Ask, Failure, Reply, Sampling
 
 pytestmark = pytest.mark.slow
 
-FOLDER = Path(str(resources.files("maskbench") / "pinocchio" / "weights"))
+FOLDER = Path(str(resources.files("maskbench") / "models" / "pinocchio" / "weights"))
 
 
 @pytest.fixture(scope="module")
