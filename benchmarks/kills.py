@@ -54,7 +54,7 @@ LOADED = (  # before processes are forked, so that each of them begins at once
         "maskbench.models.chat.openai_batches",
         "scipy.special",
     ),
-    *("maskbench.asking.batch_machine", "filelock", "uvloop", "charset_normalizer", "encodings.idna", "stringprep"),
+    *("maskbench.asking.batch_machine", "filelock", "uvloop", "encodings.idna", "stringprep"),
 )
 
 
