@@ -1,7 +1,7 @@
 """Faults planted in the rooms that make the figures, a sample of them: how many do the tests of these modules find?
 
     python -m benchmarks.mutants --sample 120 --seed 2    (or `make mutants`)
-    python -m benchmarks.mutants --rooms judges,method,results,runs,stats --sample 1000    200 a room, for hours
+    python -m benchmarks.mutants --rooms asking,method,results,store,stats --sample 1000    200 a room, for hours
 
 mutmut plants every fault that it knows behind a switch, in a copy of the project (`mutants/`); [tool.mutmut] in
 pyproject.toml names the rooms. All of them take days: this draws the same number from each room and runs, for each, the
