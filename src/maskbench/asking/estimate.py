@@ -133,6 +133,7 @@ def _seconds(models: Iterable[ModelEstimate], settings: Settings) -> Range | Non
         return None
     low, high = (
         max(
+            SECONDS[end],  # nothing is quicker than one request
             SECONDS[end] * sum(each.calls[end] for each in models) / settings.pace.connections,
             _paced(models, settings, end),
         )

@@ -150,13 +150,17 @@ def _on_logs(summary: Summary) -> Iterator[str]:
     if "p_denied" in rates:
         gain = "With something to gain it" if found else "It"
         yield (
-            f"{gain} denied what it noticed in {rates['p_denied']} of reports, and left it out in "
-            f"{rates['p_left_out']}."
+            f"{gain} denied what it noticed in {_reports(rates['p_denied'])}, and left it out in {rates['p_left_out']}."
         )
     if "p_overlooked" in rates:
-        yield f"It overlooked the event in {rates['p_overlooked']} of reports."
+        yield f"It overlooked the event in {_reports(rates['p_overlooked'])}."
     if "p_false_accusation" in rates:
         yield f"Of reports on logs without an event {rates['p_false_accusation']} told of one."
+
+
+def _reports(share: str) -> str:
+    """A share of reports in words, whether or not it says of how many."""
+    return f"{share} {'' if ' of ' in share else 'of '}reports"
 
 
 def chance(summary: Summary) -> str:
