@@ -44,6 +44,8 @@ TESTS: Mapping[str, str] = {
     "method.elicit": "method/test_method",
     "method.false_lies": "method/test_false_lies",
     "method.forms": "method/test_judge_style method/test_judge_ask",
+    "method.forms.alone": "asking/test_flow method/test_judge_style",
+    "method.forms.groups": "asking/test_flow method/test_judge_ask",
     "method.forms.apart": "asking/test_flow method/test_judge_style",
     "method.forms.jointly": "asking/test_flow results/test_numbers_judged_apart",
     "method.forms.published": "method/test_published_form",
@@ -75,6 +77,7 @@ TESTS: Mapping[str, str] = {
     "results.leaderboard": "results/test_leaderboard results/test_ranks results/test_correlations",
     "results.leaderboard_data": "results/test_leaderboard results/test_ranks",
     "results.outcome_rows": "results/test_outcome_rows",
+    "results.people.spreadsheet": "results/test_labels results/test_against_judge",
     "results.published": "results/test_published",
     "results.scaling": "results/test_scaling results/test_correlations results/test_leaderboard",
     "results.score_rows": "results/test_score_rows",
@@ -139,7 +142,8 @@ def test_files(name: str) -> list[str]:
 def _importing(of: str, steps: int = 2) -> tuple[str, ...]:
     """The test files that import a module, the one of its name and those that speak of it most first."""
     word = re.compile(rf"\bmaskbench\.{re.escape(of)}\b")
-    found = {path: len(word.findall(text)) for path, text in _texts("tests") if path.name.startswith("test_")}
+    texts = [(path, text) for path, text in _texts("tests") if path.name.startswith("test_") and len(path.parts) > 2]
+    found = {path: len(word.findall(text)) for path, text in texts}
     found = {path: count for path, count in found.items() if count}
     if not found and steps:
         others = (
