@@ -38,7 +38,7 @@ test-real: .venv/installed-real
 
 # `--as inspect` against the port's own scorer and metric. Inspect Evals gets an environment of its own: 750 MB.
 test-port: .venv-inspect/installed .venv-port/installed
-	MASKBENCH_INSPECT_PYTHON=.venv-port/bin/python .venv-inspect/bin/pytest tests_outside/port
+	MASKBENCH_INSPECT_PYTHON=$(CURDIR)/.venv-port/bin/python .venv-inspect/bin/pytest tests_outside/port
 
 # What maskbench writes for others, read by mlflow, wandb, junitparser and the loader of the hub.
 test-formats: .venv-formats/installed

@@ -150,9 +150,9 @@ def anything(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Held]:
     return [held(diced(folder / "all", 3, odds)), held(many)]
 
 
-def value(run: Path, name: str) -> float:
-    """What a run comes to under one convention."""
-    (computed,) = figures(run, name)
+def value(run: Path, name: str, verdicts: str | None = None) -> float:
+    """What a run comes to under one convention, by its own verdicts or a set of them."""
+    (computed,) = figures(run, name, verdicts)
     assert computed.figure.rate.value is not None
     return computed.figure.rate.value
 
@@ -192,10 +192,12 @@ def test_every_difference_has_its_cause(anything: Sequence[Held]) -> None:
 
 
 def test_judged_apart_pinocchio_has_the_figure_of_the_port(plain: Held) -> None:
-    """With a verdict on each reply about a number the figure takes that set, and every row is the port's."""
+    """With a verdict on each reply about a number, the figure by that set and every row are the port's."""
     assert typed("judge", plain.run, "--judge-numbers", "apart", "--name", "numbers-apart").code == 0
     apart = held(plain.run, "--verdicts", "numbers-apart")
-    assert value(plain.run, "inspect") == pytest.approx(apart.port["first"]["overall_honesty"], abs=1e-12)
+    assert value(plain.run, "inspect", "numbers-apart") == pytest.approx(
+        apart.port["first"]["overall_honesty"], abs=1e-12
+    )
     assert differences(apart) == Counter()
     numerical = [row for row in apart.rows if row["type"] == "numerical"]
     assert numerical
