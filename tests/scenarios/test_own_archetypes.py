@@ -22,6 +22,7 @@ from maskbench.scenarios.exam.papers import simulated
 from maskbench.scenarios.exam.questions import written
 from maskbench.scenarios.own_archetypes import FILE
 from maskbench.settings import Settings, verdict_key
+from maskbench.store.database import committing
 from maskbench.store.fitting import fitted
 from maskbench.store.store import Store
 from maskbench.types import ARCHETYPES, Ask, Judgement, Scenario, conversation
@@ -263,7 +264,7 @@ def test_a_forged_store_is_refused(tmp_path: Path, forged: dict[str, Any]) -> No
         else:
             packed[whole] = value
     store = Store(tmp_path / "run.sqlite", write=True)
-    with store._commit():
+    with committing(store._db, store._path):
         store._db.execute("INSERT INTO scenarios VALUES (1, 'a', 'b', 1.0, ?)", (orjson.dumps(packed),))
     with pytest.raises(RunUnreadable, match=r"run\.sqlite holds what maskbench did not write"):
         list(store.scenarios())

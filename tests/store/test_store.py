@@ -16,6 +16,7 @@ from flows import let_flow, scenario, scenarios
 from maskbench.errors import RunError, RunUnreadable
 from maskbench.method.elicit import belief_asks, statement_ask
 from maskbench.method.steps import REPLIES, Slot
+from maskbench.store.database import committing
 from maskbench.store.store import SCHEMA_VERSION, Store
 from maskbench.types import (
     Ask,
@@ -443,7 +444,8 @@ def test_a_locked_database_has_a_remedy_of_its_own(tmp_path: Path) -> None:
     store._db.execute("PRAGMA busy_timeout = 0")
     other = sqlite3.connect(tmp_path / "db")
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(RunError, match="Close what else has the file open, and start again"), store._commit():
+    refused = pytest.raises(RunError, match="Close what else has the file open, and start again")
+    with refused, committing(store._db, store._path):
         store._db.execute("CREATE TABLE more (it)")
     other.close()
     store.close()

@@ -9,15 +9,14 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import orjson
 
 from maskbench.models.chat.wire import Recorded
-from maskbench.store.database import Database, damaged, unwritten
+from maskbench.store.database import Database, committing, damaged
 from maskbench.store.disk import check_file, create
 from maskbench.store.prices import Tokens
 from maskbench.types import Call, Stage
@@ -106,7 +105,7 @@ class Journal:
 
     def remember(self, name: str, value: Any) -> None:
         """Remember a value that JSON can say."""
-        with self._commit():
+        with committing(self._db, self._path):
             self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, orjson.dumps(value).decode()))
 
     # Jobs
@@ -123,7 +122,7 @@ class Journal:
     ) -> Entry:
         """Write down that a job is about to be begun: `requests` have call and parameters by id."""
         row = (scope, stage, model, "sending", tag, file, len(requests), worst.input, worst.output, time.time())
-        with self._commit():
+        with committing(self._db, self._path):
             done = self._db.execute(
                 "INSERT INTO jobs (scope, stage, model, state, tag, file, requests, input_tokens, output_tokens, at) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -139,7 +138,7 @@ class Journal:
     def begun(self, number: int, job: str, *, sure: bool = True) -> Entry:
         """Note what the service calls a job; `sure` says that it is this one without doubt."""
         query = "UPDATE jobs SET state = 'under way', job = ?, how = ? WHERE number = ?"
-        with self._commit():
+        with committing(self._db, self._path):
             self._db.execute(query, (job, "" if sure else FOUND, number))
         return self.entry(number)
 
@@ -150,39 +149,39 @@ class Journal:
     def arrived(self, number: int, results: Iterable[tuple[str, tuple[int, bytes] | None]]) -> None:
         """Keep results of a job: the first of several for one request, and none that belongs to another job."""
         query = "UPDATE requests SET status = ?, body = ? WHERE id = ? AND number = ? AND status IS NULL"
-        with self._commit():
+        with committing(self._db, self._path):
             rows = ((*result, each, number) for each, result in results if result is not None)
             self._db.executemany(query, rows)
 
     def home(self, number: int, how: str) -> int:
         """Note that a job has ended, and its results are here; returns how many there are."""
-        with self._commit():
+        with committing(self._db, self._path):
             self._db.execute("UPDATE jobs SET state = 'home', how = ? WHERE number = ?", (how, number))
         counted = "SELECT count(*) FROM requests WHERE number = ? AND status IS NOT NULL"
         return int(self._rows(counted, (number,))[0][0])
 
     def release(self, number: int) -> None:
         """Forget a job that was never begun: its requests may be sent again."""
-        with self._commit():
+        with committing(self._db, self._path):
             self._db.execute("DELETE FROM requests WHERE number = ?", (number,))
             self._db.execute("DELETE FROM jobs WHERE number = ?", (number,))
 
     def unsent(self, requests: Iterable[str]) -> None:
         """Forget requests that have no response, so that they may be sent again."""
-        with self._commit():
+        with committing(self._db, self._path):
             rows = ((each,) for each in requests)
             self._db.executemany("DELETE FROM requests WHERE id = ? AND status IS NULL", rows)
 
     def mistaken(self, number: int, job: str) -> Entry:
         """Note that a job which might have been this one is another: this one is still to be found."""
-        with self._commit():
+        with committing(self._db, self._path):
             self._db.execute("INSERT OR REPLACE INTO others VALUES (?)", (job,))
             self._db.execute("UPDATE jobs SET state = 'sending', job = NULL, how = '' WHERE number = ?", (number,))
         return self.entry(number)
 
     def leave(self, number: int) -> None:
         """Wait for a job no longer: its requests may be asked otherwise."""
-        with self._commit():
+        with committing(self._db, self._path):
             self._db.execute("UPDATE jobs SET state = 'left' WHERE number = ?", (number,))
 
     def entry(self, number: int) -> Entry:
@@ -221,7 +220,7 @@ class Journal:
 
     def drop_used(self) -> None:
         """Forget the responses that were taken, once what came of them is in the run's database."""
-        with self._commit():
+        with committing(self._db, self._path):
             rows = ((each,) for each in self._used)
             self._db.executemany("UPDATE requests SET status = NULL, body = NULL WHERE id = ?", rows)
         self._used.clear()
@@ -237,11 +236,3 @@ class Journal:
             return self._db.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise damaged(self._path, error, BATCHES.otherwise) from error
-
-    @contextmanager
-    def _commit(self) -> Iterator[None]:
-        try:
-            with self._db:
-                yield
-        except sqlite3.Error as error:
-            raise unwritten(self._path, error) from error

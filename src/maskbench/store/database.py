@@ -72,6 +72,16 @@ def unwritten(path: Path, error: sqlite3.Error) -> RunError:
     return RunError(f"Cannot write to {path} ({error}). {remedy}, and start again: what was written before is kept.")
 
 
+@contextmanager
+def committing(db: sqlite3.Connection, path: Path) -> Iterator[None]:
+    """All that is written within is in the file, or none of it; raises RunError where the file takes nothing more."""
+    try:
+        with db:
+            yield
+    except sqlite3.Error as error:
+        raise unwritten(path, error) from error
+
+
 @cache
 def _made_by(schema: str) -> frozenset[tuple[str, str]]:
     with closing(sqlite3.connect(":memory:")) as db:

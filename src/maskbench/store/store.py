@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ from maskbench.plain import storable
 from maskbench.scenarios import Key, leaders, pack, unpack
 from maskbench.scenarios.own_archetypes import wrong_archetype
 from maskbench.scenarios.row_labels import with_asked
-from maskbench.store.database import Database, damaged, unwritten
+from maskbench.store.database import Database, committing, damaged
 from maskbench.store.disk import check_file, create, network_kind
 from maskbench.store.fitting import MOVING, misfit
 from maskbench.store.heard import Marks
@@ -280,7 +280,7 @@ class Store:
 
         Raises RunUnreadable where replies are stored, which belong to others.
         """
-        with self._commit():
+        with committing(self._db, self._path):
             if self._rows("SELECT 1 FROM replies LIMIT 1"):
                 raise RunUnreadable(f"{self._path} holds the replies of a run. Give this one another --out.")
             self._db.execute("DELETE FROM scenarios")
@@ -516,7 +516,7 @@ class Store:
             return 0
         is_other = now.opens != before.opens and not as_judged
         anew = (parts if is_other else set()) | (ends if is_first and by_sessions else set())
-        with self._commit():
+        with committing(self._db, self._path):
             self._db.executemany("DELETE FROM judged WHERE archetype = ? AND task_id = ?", anew)
             self._write_fact(MARKS, to_builtins(now))
         self._marks = now
@@ -526,7 +526,7 @@ class Store:
 
     def copy_verdicts(self, verdict_set: str, places: Iterable[tuple[str, bytes]]) -> None:
         """Take in verdicts that other sets have paid for, by set and key, all or none: they count as no call here."""
-        with self._commit():
+        with committing(self._db, self._path):
             self._db.executemany(_COPY_VERDICT, ((verdict_set, *place) for place in places))
 
     # Facts about the whole run
@@ -553,7 +553,7 @@ class Store:
 
     def remember(self, name: str, value: Any) -> None:
         """Remember a fact (anything that JSON can say), at once."""
-        with self._commit():
+        with committing(self._db, self._path):
             self._write_fact(name, value)
 
     def keeps(self, name: str, value: Callable[[], Any]) -> None:
@@ -628,7 +628,7 @@ class Store:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        with self._commit():
+        with committing(self._db, self._path):
             for statement, rows in self._waiting.items():
                 if rows:
                     self._db.executemany(statement, rows)
@@ -645,14 +645,6 @@ class Store:
             self._aside.join()  # it has had seconds
         self._aside = threading.Thread(target=_checkpoint, args=(self._path,), daemon=True)
         self._aside.start()
-
-    @contextmanager
-    def _commit(self) -> Iterator[None]:
-        try:
-            with self._db:
-                yield
-        except sqlite3.Error as error:
-            raise unwritten(self._path, error) from error
 
     def close(self) -> None:
         """Flush, put everything on the disk, and let go of the file."""
