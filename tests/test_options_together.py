@@ -20,6 +20,7 @@ from maskbench.measurement import measure
 from maskbench.presentation.page.report_file import report
 from maskbench.results import together as reading
 from maskbench.results.gate import Limits, check_run
+from maskbench.scenarios.exam.papers import paper_for
 from maskbench.settings import PLACES, Settings
 from maskbench.together import Clash, alone, typed_as
 
@@ -161,6 +162,12 @@ def check(given: Values, place: Path) -> str:
 PYTHON: Mapping[str, tuple[set[str], Callable[[Values, Path], str]]] = {
     "report": ({"public", "include_text"}, lambda given, place: raised(lambda: report(place, **given))),
     "check": ({"max_lie", "max_", "baseline", "baseline_verdicts", "rules", "as_"}, check),
+    "exam": (
+        {"short", "scenarios", "model"},
+        lambda given, _: raised(
+            lambda: paper_for(given.get("model", "openai/x"), given.get("short", False), "scenarios" in given)
+        ),
+    ),
     "export": (
         {"format", "out"},
         lambda given, place: raised(lambda: write(place, None, given["format"], None)),

@@ -536,7 +536,7 @@ def test_a_finished_exam_is_shown_under_other_prompts(done: Path, tmp_path: Path
 
 def test_judges_that_read_no_language_have_no_short_form() -> None:
     """Their own papers cost nothing."""
-    with pytest.raises(UsageError, match="no such paper for sim-judge"):
+    with pytest.raises(UsageError, match="--short is for judges that read language"):
         paper_for("sim-judge", in_short=True)
 
 

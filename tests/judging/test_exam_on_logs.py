@@ -273,7 +273,7 @@ def test_no_other_paper_has_moved() -> None:
     assert written().hash == "974164545e3d818739a638b59c56963130d1f72383988936e24d1061ba514aa8"
     assert paper_for(judge, logs=True).hash == PAPER.hash
     assert all(question.scenario.definition == TABLE[question.scenario.archetype] for question in ONCE)
-    with pytest.raises(UsageError, match="no such paper for rules"):
+    with pytest.raises(UsageError, match="reads no report on a log"):
         paper_for("rules/sandbox", logs=True)
 
 

@@ -25,6 +25,7 @@ from maskbench.models.chat.services import SERVICES
 from maskbench.models.names import is_pinocchio
 from maskbench.plain import plain
 from maskbench.scenarios import is_starter
+from maskbench.scenarios.exam.clashes import OF_PAPERS
 from maskbench.settings import PLACES, VALUES, Dollars, Settings, check_error_rate
 from maskbench.store.system_prompts import LIBRARY
 from maskbench.together import Clash, alone, beside, refuse, typed_as
@@ -405,24 +406,7 @@ CLASHES: Mapping[str, tuple[Clash, ...]] = {
     "exam": (
         _NO_SUBJECT,
         Clash(("to", "stop_early"), beside, "--to writes the card of a whole exam.", "Leave --stop-early out."),
-        Clash(
-            ("short", "scenarios"),
-            beside,
-            "--short: the exam on reports on a log has 80 replies as it is.",
-            "Leave one of the two out.",
-        ),
-        Clash(
-            ("short", "model"),
-            lambda short, model: short and _word(model) in ("sim-judge", "rules"),
-            "--short is for judges that read language; {model} sits its own paper in a second.",
-            "Leave --short out.",
-        ),
-        Clash(
-            ("scenarios", "model"),
-            lambda scenarios, model: scenarios and _word(model) == "rules",
-            "{model} reads no report on a log.",
-            "Leave --scenarios out, or examine another judge.",
-        ),
+        *OF_PAPERS,
     ),
     "doctor": tuple(
         Clash((name, "model"), alone, f"{typed_as(name)} is for one model.", "Name it: maskbench doctor MODEL.")

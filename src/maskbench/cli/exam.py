@@ -100,7 +100,7 @@ def exam(
     from maskbench.models.names import check_name
 
     check_name(model)
-    check_together("exam", to=to, stop_early=stop_early, short=short, scenarios=scenarios, model=model, **given)
+    check_together("exam", to=to, stop_early=stop_early, **given)
     settings = _settings(model, given)
     check(settings)
     given |= {name: how for name, how in (("short", short), ("stop_early", stop_early)) if how}

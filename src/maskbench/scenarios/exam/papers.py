@@ -13,9 +13,9 @@ from itertools import chain, product
 from random import Random
 from typing import NamedTuple
 
-from maskbench.errors import UsageError
 from maskbench.method.asks import subject_asks
 from maskbench.method.proposition import options
+from maskbench.scenarios.exam.clashes import OF_PAPERS
 from maskbench.scenarios.exam.questions import (
     JOINT,
     LOGS,
@@ -32,6 +32,7 @@ from maskbench.scenarios.pinocchio.grammar import EVASIONS, NO_COMMENT, evade, r
 from maskbench.scenarios.pinocchio.sandbox import sandbox
 from maskbench.scenarios.pinocchio.world import Fact
 from maskbench.settings import Settings
+from maskbench.together import refuse
 from maskbench.types import Ask, BinaryVerdict, NumericalVerdict, Range, Scenario, Verdict
 
 
@@ -74,10 +75,8 @@ def paper_for(judge: str, in_short: bool = False, logs: bool = False) -> Paper:
 
     Raises UsageError where there is no such paper: only the written ones are paid by the call, and a rule reads no log.
     """
-    word = judge.partition("/")[0]
-    if (in_short and (logs or word in ("sim-judge", "rules"))) or (logs and word == "rules"):
-        raise UsageError(f"There is no such paper for {judge}.")
-    match word:
+    refuse(OF_PAPERS, {"model": judge, "short": in_short, "scenarios": logs})
+    match judge.partition("/")[0]:
         case "sim-judge":
             return simulated(logs)
         case "rules":
