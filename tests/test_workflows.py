@@ -54,7 +54,7 @@ def test_the_port_is_asked_in_an_environment_of_its_own() -> None:
     """`make test-port` names the port's interpreter, which its own constraints made, so that nothing there skips."""
     makefile = (ROOT / "Makefile").read_text("utf-8")
     target = makefile.split("\ntest-port:")[1].split("\n\n")[0]
-    assert "MASKBENCH_INSPECT_PYTHON=.venv-port/bin/python" in target
+    assert "MASKBENCH_INSPECT_PYTHON=$(CURDIR)/.venv-port/bin/python " in target
     assert ".venv-port/installed: tests_outside/port/constraints.txt" in makefile
     pinned = (ROOT / "tests_outside" / "port" / "constraints.txt").read_text("utf-8")
     assert re.search(r"^inspect_?-?evals==", pinned, re.MULTILINE)
