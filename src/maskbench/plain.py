@@ -96,8 +96,8 @@ def visible(text: str, *, lines: bool = False) -> str:
     and tabs; else they are spaces, and the text is one line.
     """
     if lines:
-        return _NOT_ASCII.sub(lambda match: match[0] if match[0] in "\n\t" else _shown(match[0]), text)
-    return _NOT_ASCII.sub(lambda match: " " if match[0] in "\n\t\r" else _shown(match[0]), text)
+        return _NOT_ASCII.sub(lambda match: match[0] if match[0] in "\n\t" else _code_point(match[0]), text)
+    return _NOT_ASCII.sub(lambda match: " " if match[0] in "\n\t\r" else _code_point(match[0]), text)
 
 
 def shortened(text: str, most: int) -> str:
@@ -112,7 +112,7 @@ def one_line(text: str, most: int | None = None) -> str:
     return line if most is None or len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
-def _shown(character: str) -> str:
+def _code_point(character: str) -> str:
     return f"⟨U+{ord(character):04X}⟩" if _is_hidden(character) else character
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from maskbench.presentation.blocks import Bars, Chart, Curve, Flow, Line, Mix, Part, Plane, Point, Points, Row
-from maskbench.presentation.format import cell, shown
+from maskbench.presentation.format import cell, with_interval
 from maskbench.presentation.of_runs import outcomes
 from maskbench.presentation.page.charts import drawn as written
 from maskbench.presentation.page.drawing import COLOURS, WIDTHS
@@ -158,9 +158,9 @@ def test_long_names_are_cut() -> None:
 
 def test_figures_in_words() -> None:
     """A rate with its interval on one line in a chart and on two in a table."""
-    assert shown(RATE) == "40.0 % (20.0–60.0)"
+    assert with_interval(RATE) == "40.0 % (20.0–60.0)"
     assert cell(RATE) == "40.0 %\n(20.0–60.0)"
-    assert shown(NO_DATA) == "–"
+    assert with_interval(NO_DATA) == "–"
 
 
 # Colours

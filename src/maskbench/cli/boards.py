@@ -108,10 +108,10 @@ def _leave(cases: list[Case], path: Path, name: str) -> None:
 def _cases(check: Check) -> list[Case]:
     """A case for each condition; what stands in the way of the check is an error."""
     from maskbench.interop.junit import Case
-    from maskbench.presentation.sections.gate import shown, why_not
+    from maskbench.presentation.sections.gate import finding, why_not
 
     cases = [
-        Case(each.name, shown(each), "passed") if each.passed else Case(each.name, why_not(each), "failure")
+        Case(each.name, finding(each), "passed") if each.passed else Case(each.name, why_not(each), "failure")
         for each in check.conditions
     ]
     return cases + [Case("measurable", obstacle, "error") for obstacle in check.obstacles]
@@ -231,12 +231,12 @@ def _boards_as(
 
     convention = only(name)
     results, unreadable = scored_runs(runs, convention.rules, verdicts)
-    shown: list[Block | Section] = []
+    finding: list[Block | Section] = []
     for board in boards(results, frozenset(public or ())):
         paths = [row.result.path for row in board.rows]
-        shown += [Heading(title(board)), *side_by_side(convention, gaps(paths, name, [verdicts] * len(paths)))]
-    shown += [f"{path}: {why}" for path, why in unreadable.items()]
-    print_blocks(shown, form, (result.path for result in results))
+        finding += [Heading(title(board)), *side_by_side(convention, gaps(paths, name, [verdicts] * len(paths)))]
+    finding += [f"{path}: {why}" for path, why in unreadable.items()]
+    print_blocks(finding, form, (result.path for result in results))
 
 
 def _as_file(page: Page, form: BoardForm) -> str:

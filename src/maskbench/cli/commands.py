@@ -71,12 +71,12 @@ _SHORT: dict[str, _Short] = {}
 def in_short(options: str, *examples: str) -> Callable[[Command], Command]:
     """`--help` of this command shows these options (names with spaces between) and examples; --help-all shows all."""
 
-    def shown(command: Command) -> Command:
+    def noted(command: Command) -> Command:
         names = frozenset(f"--{name}" for name in options.split())
         _SHORT[command.__name__] = names, examples
         return command
 
-    return shown
+    return noted
 
 
 class Help:

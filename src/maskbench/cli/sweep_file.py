@@ -111,7 +111,7 @@ class _Reader(OptionFile):
         for number, table in enumerate(tables, start=1):
             where = f"[[run]] {number}"
             name, options = self._named(where, table)
-            words = [_shown(key, value) for key, value in options.items()]
+            words = [_value_name(key, value) for key, value in options.items()]
             self._add(runs, name or "_".join(words) or "run", {**every, **options}, where)
         if not runs:
             self.wrong("", "product", "is missing", 'Write lists below it, such as model = ["sim"], or [[run]] tables.')
@@ -169,7 +169,7 @@ class _Reader(OptionFile):
                 yield _Value(_plain(each), {name: str(path)})
         else:
             read = self.value("[product]", name, value)
-            yield _Value(_shown(name, read), {name: read})
+            yield _Value(_value_name(name, read), {name: read})
 
     def _named(self, where: str, table: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
         """What a table is called, by its name or its label, and its options."""
@@ -224,7 +224,7 @@ class _Reader(OptionFile):
         return tuple(map(tuple, series.values()))
 
 
-def _shown(key: str, value: Any) -> str:
+def _value_name(key: str, value: Any) -> str:
     """What a value is called in the name of a run."""
     key = key.removeprefix(MODEL)
     match key, value:

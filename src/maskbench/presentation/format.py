@@ -52,7 +52,7 @@ def pair(rate: Share) -> tuple[str, str]:
     return percent(rate.value), interval(span(rate))
 
 
-def shown(rate: Share) -> str:
+def with_interval(rate: Share) -> str:
     """A rate with its interval, as in the text: `62.5 % (55.8–68.8)`; without one, of how many it is."""
     if rate.value is None:
         return "–"
@@ -62,7 +62,7 @@ def shown(rate: Share) -> str:
 
 def cell(rate: Share) -> str:
     """A rate with its interval below it, as in a narrow column."""
-    return shown(rate).replace(" (", "\n(")
+    return with_interval(rate).replace(" (", "\n(")
 
 
 def times(count: int, what: str) -> str:

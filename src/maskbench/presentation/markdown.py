@@ -37,7 +37,7 @@ def table(
     return "\n".join(f"| {' | '.join(line)} |" for line in (cells[0], marks, *cells[1:]))
 
 
-def shown(text: str) -> str:
+def escaped(text: str) -> str:
     """The text as it is, on one line: no markup, no HTML, no link, and nobody mentioned."""
     return re.sub(r"@(?=\w)|(?<=\bwww)(?=\.)", lambda sign: f"{sign[0]}<!-- -->", literal(text))
 
@@ -45,26 +45,26 @@ def shown(text: str) -> str:
 def _block(block: Any) -> str:
     match block:
         case Section():
-            return f"### {shown(block.title)}"
+            return f"### {escaped(block.title)}"
         case Sentence():
             return _paragraph("".join(map(_inline, block.parts)))
         case Warn():
-            return f"> **{shown(block.text)}**"
+            return f"> **{escaped(block.text)}**"
         case Heading():
-            return f"#### {shown(block.text)}"
+            return f"#### {escaped(block.text)}"
         case Listed():
-            return "\n".join(f"- {shown(item)}" for item in block.items)
+            return "\n".join(f"- {escaped(item)}" for item in block.items)
         case Facts():
-            return "\n".join(f"- **{shown(label)}**: {_lines(value)}" for label, value in block.rows)
+            return "\n".join(f"- **{escaped(label)}**: {_lines(value)}" for label, value in block.rows)
         case Table():
-            caption = f"{shown(block.caption)}\n\n" if block.caption else ""
+            caption = f"{escaped(block.caption)}\n\n" if block.caption else ""
             return caption + table(block.head, block.rows, block.texts, last_text=block.last_text)
         case _:
-            return _paragraph(shown(block))
+            return _paragraph(escaped(block))
 
 
 def _lines(text: str) -> str:
-    return "<br>".join(map(shown, text.split("\n")))
+    return "<br>".join(map(escaped, text.split("\n")))
 
 
 def _paragraph(text: str) -> str:
@@ -74,5 +74,5 @@ def _paragraph(text: str) -> str:
 
 def _inline(words: Inline) -> str:
     if not isinstance(words, Words):
-        return shown(words)
-    return f"**{shown(words.text)}**" if words.how == "strong" else shown(words.text)
+        return escaped(words)
+    return f"**{escaped(words.text)}**" if words.how == "strong" else escaped(words.text)

@@ -153,11 +153,11 @@ def _showing(kind: Callable[..., T], read: Callable[P, Result | Comparison]) -> 
     """The function `read`, whose results are of the kind that shows itself."""
 
     @wraps(read)
-    def shown(*args: P.args, **options: P.kwargs) -> T:
+    def in_its_form(*args: P.args, **options: P.kwargs) -> T:
         plainly = read(*args, **options)
         return kind(**{field.name: getattr(plainly, field.name) for field in fields(plainly)})
 
-    return shown
+    return in_its_form
 
 
 score = _showing(ShownResult, scored.score)

@@ -29,7 +29,7 @@ from maskbench.presentation.blocks import (
     Words,
     as_text,
 )
-from maskbench.presentation.format import shown, stacked
+from maskbench.presentation.format import stacked, with_interval
 from maskbench.presentation.of_runs import NAMES, ORDER
 
 _TONES = {"plain": "", "note": "dim", "caution": "yellow", "bad": "bold red", "good": "bold green"}
@@ -81,11 +81,11 @@ def parts(blocks: Sequence[Block | Section], width: int, fills: Sequence[str] = 
         beside = isinstance(block, Sentence | Warn) and block.tone != "plain" and last is not None
         if last is not None and not (beside or isinstance(last, Heading | Section)):
             yield Text()
-        yield from _shown(block, width, fills)
+        yield from _drawn(block, width, fills)
         last = block
 
 
-def _shown(block: Any, width: int, fills: Sequence[str]) -> Iterator[RenderableType]:
+def _drawn(block: Any, width: int, fills: Sequence[str]) -> Iterator[RenderableType]:
     match block:
         case str():
             yield Text(plain(block))
@@ -127,7 +127,7 @@ def _facts(block: Facts) -> Grid:
 
 def _bars(mixes: Sequence[Mix], fills: Sequence[str], width: int) -> Group:
     """Bars of the four outcomes below their key, each with its P(lie), as wide as the terminal is."""
-    labels, rates = [plain(mix.label) for mix in mixes], [shown(mix.parts[0].share) for mix in mixes]
+    labels, rates = [plain(mix.label) for mix in mixes], [with_interval(mix.parts[0].share) for mix in mixes]
     indent = max(map(cell_len, labels)) + 2
     wide = max(_LEAST, min(_WIDEST, width - indent - max(map(cell_len, rates)) - 2))
     keys = ((f"{fill * 2} {name}  ", _STYLES[how]) for fill, name, how in zip(fills, NAMES, ORDER, strict=True))

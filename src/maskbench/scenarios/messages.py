@@ -67,14 +67,14 @@ def _message(turn: object) -> Message | list[Wrong]:
     given = {name: value for name, value in turn.items() if value is not None}  # Parquet writes every field of all
     role: Any = given.get("role")
     if role not in get_args(Role):
-        return [("it has no role" if role is None else f"{_shown(role)} is no role", _ROLES)]
+        return [("it has no role" if role is None else f"{_excerpt(role)} is no role", _ROLES)]
     if others := given.keys() - _FIELDS.get(role, {"role", "content"}):
-        return [(f"a message of role {role} has no {_shown(min(others))}", "Remove it: it would not be sent")]
+        return [(f"a message of role {role} has no {_excerpt(min(others))}", "Remove it: it would not be sent")]
     calls = _calls(given["tool_calls"]) if "tool_calls" in given else []
     wrong = [call for call in calls if isinstance(call, tuple)]
     content = given.get("content", "")
     if not isinstance(content, str):
-        wrong.append((f"the content {_shown(content)} is no text", "Write it as text: other parts are not taken"))
+        wrong.append((f"the content {_excerpt(content)} is no text", "Write it as text: other parts are not taken"))
     elif not content.strip() and not calls and role != "tool":
         wrong.append(("the content is empty", "Write it, or remove the message"))
     elif NOT_TEXT.search(content):
@@ -90,26 +90,26 @@ def _message(turn: object) -> Message | list[Wrong]:
 
 def _calls(value: object) -> list[ToolCall | Wrong]:
     if not isinstance(value, list) or not value:
-        return [(f"tool_calls {_shown(value)} is no list of calls", f"{_CALL} in a list, or leave tool_calls out")]
+        return [(f"tool_calls {_excerpt(value)} is no list of calls", f"{_CALL} in a list, or leave tool_calls out")]
     return [_call(call) for call in value]
 
 
 def _call(value: object) -> ToolCall | Wrong:
     function = value.get("function") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(function, dict) or value.get("type", "function") != "function":
-        return f"{_shown(value)} is no call of a function", _CALL
+        return f"{_excerpt(value)} is no call of a function", _CALL
     id_, name, arguments = value.get("id"), function.get("name"), function.get("arguments", {})
     if not isinstance(id_, str) or not _ID.fullmatch(id_):
-        return f"{_shown(id_)} is no id of a call", "Write 1 to 40 letters, digits, _ or -"
+        return f"{_excerpt(id_)} is no id of a call", "Write 1 to 40 letters, digits, _ or -"
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        return f"{_shown(name)} is no name of a tool", "Write 1 to 64 letters, digits, _ or -"
+        return f"{_excerpt(name)} is no name of a tool", "Write 1 to 64 letters, digits, _ or -"
     try:
         given = json.loads(arguments, parse_constant=_no_constant) if isinstance(arguments, str) else arguments
         text = json.dumps(given, ensure_ascii=False, allow_nan=False)
     except (ValueError, TypeError, RecursionError):
         given = text = None
     if not isinstance(given, dict) or text is None or NOT_TEXT.search(text):
-        return f"the arguments {_shown(arguments)} of {id_} are no JSON object", 'Write {"name": value, ...}'
+        return f"the arguments {_excerpt(arguments)} of {id_} are no JSON object", 'Write {"name": value, ...}'
     return ToolCall(id_, Function(name, text))
 
 
@@ -126,7 +126,7 @@ def _order(turns: list[Message]) -> Iterator[Wrong]:
         if isinstance(turn, ToolResult):
             if turn.tool_call_id not in open_:
                 again = "is answered already" if turn.tool_call_id in known else "is made by no message before it"
-                wrong = f"message {number}: the call {_shown(turn.tool_call_id)} {again}"
+                wrong = f"message {number}: the call {_excerpt(turn.tool_call_id)} {again}"
                 yield wrong, "Put each call's one result behind the message that makes it"
             open_.pop(turn.tool_call_id, None)
         else:
@@ -154,6 +154,6 @@ def _unanswered(calls: Mapping[str, int]) -> Iterator[Wrong]:
         yield f"message {number}: the call {id_!r} has no result", remedy
 
 
-def _shown(value: object) -> str:
+def _excerpt(value: object) -> str:
     text = visible(repr(value))
     return text if len(text) <= 60 else f"{text[:57]}..."

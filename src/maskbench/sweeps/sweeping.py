@@ -272,10 +272,10 @@ class _Sweep:
             write_sweep(self.out, self._record())
 
     def _record(self) -> SweepRecord:
-        runs = [self._shown(swept) for swept in self.swept.values()]
+        runs = [self._entry(swept) for swept in self.swept.values()]
         return SweepRecord(maskbench=version("maskbench"), created=self._created, runs=runs, gone=self._gone)
 
-    def _shown(self, swept: Swept) -> SweepRun:
+    def _entry(self, swept: Swept) -> SweepRun:
         task = swept.task
         was = self.before.get(task.name)
         over = swept.state == "waiting" and was is not None and was.state in OVER

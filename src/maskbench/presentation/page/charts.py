@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from markupsafe import Markup
 
 from maskbench.presentation.blocks import Bars, Chart, Curve, Flow, Line, Mix, Part, Plane, Points, Row
-from maskbench.presentation.format import between, interval, percent, shown, span
+from maskbench.presentation.format import between, interval, percent, span, with_interval
 from maskbench.presentation.format import points as written
 from maskbench.presentation.of_runs import ORDER, colour_of
 from maskbench.presentation.page.drawing import (
@@ -81,7 +81,7 @@ def bars(chart: Bars, variant: Variant) -> Sheet:
 
 
 def _in_words(mix: Mix) -> str:
-    return ", ".join(f"{part.name} {shown(part.share)}" for part in mix.parts)
+    return ", ".join(f"{part.name} {with_interval(part.share)}" for part in mix.parts)
 
 
 def _bar(sheet: Sheet, x: Scale, mix: Mix, y: Span) -> None:
@@ -159,7 +159,7 @@ def _figures(chart: Points, row: Row) -> str:
     if chart.differences:
         ends = span(row.estimate)
         return written(row.estimate.value) + (f" ({between(ends)})" if ends else "")
-    return f"{interval(row.reach)} %" if row.estimate.value is None and row.reach else shown(row.estimate)
+    return f"{interval(row.reach)} %" if row.estimate.value is None and row.reach else with_interval(row.estimate)
 
 
 def _point(sheet: Sheet, x: Scale, row: Row, y: float) -> None:
@@ -184,7 +184,7 @@ def curve(chart: Curve, variant: Variant) -> Sheet:
     Behind them a band, with the points that it is made of left of the marked place.
     """
     said = "; ".join(
-        f"{line.label}: " + ", ".join(f"at {at:g} {shown(estimate)}" for at, estimate in line.points.items())
+        f"{line.label}: " + ", ".join(f"at {at:g} {with_interval(estimate)}" for at, estimate in line.points.items())
         for line in chart.lines
     )
     places = sorted({at for line in chart.lines for at in line.points})

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import floor
 
 from maskbench.presentation.blocks import Plane, Point
-from maskbench.presentation.format import shown, span
+from maskbench.presentation.format import span, with_interval
 from maskbench.presentation.of_runs import run_mark
 from maskbench.presentation.page.drawing import LETTER, QUARTERS, SIZE, WIDTHS, Scale, Sheet, Tick, Variant, fitting
 
@@ -44,7 +44,7 @@ def plane(chart: Plane, variant: Variant) -> Sheet:
 def _axes(chart: Plane, width: float, right: float, height: float) -> tuple[Sheet, Scale, Scale]:
     """A sheet with a rate from 0 to 100 % on either axis, or powers of ten across, and room on the right."""
     said = "; ".join(
-        f"{dot.label}: {chart.across} {_across(chart, dot)}, {chart.up} {shown(dot.up)}" for dot in chart.points
+        f"{dot.label}: {chart.across} {_across(chart, dot)}, {chart.up} {with_interval(dot.up)}" for dot in chart.points
     )
     left = 58.0
     room = (0, width - left - right)
@@ -62,7 +62,7 @@ def _axes(chart: Plane, width: float, right: float, height: float) -> tuple[Shee
 
 def _across(chart: Plane, dot: Point) -> str:
     value = dot.across.value
-    return f"{10**value:.1e}" if chart.powers and value is not None else shown(dot.across)
+    return f"{10**value:.1e}" if chart.powers and value is not None else with_interval(dot.across)
 
 
 def _place(dot: Point, x: Scale, y: Scale) -> Place:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Figure, Heading, Points, Row, Table, Warn, Words
-from maskbench.presentation.format import pair, percent, points, shown, times
+from maskbench.presentation.format import pair, percent, points, times, with_interval
 from maskbench.presentation.of_runs import Scored, named
 from maskbench.presentation.pairings import side_by_side
 from maskbench.presentation.words import RATES
@@ -28,7 +28,7 @@ def beside(part: Calibration | None) -> str | None:
     """Corrected P(lie) in a few words, to stand beside the judge's; None where nothing carries it."""
     if not part or part.withheld:
         return None
-    return f"corrected for the judge's error ({_by(part)}): {shown(part.metrics['p_lie'])}"
+    return f"corrected for the judge's error ({_by(part)}): {with_interval(part.metrics['p_lie'])}"
 
 
 def _by(part: Calibration) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Facts, Heading, Sentence, Table, Warn
-from maskbench.presentation.format import CAVEAT, interval, pair, percent, shown, times
+from maskbench.presentation.format import CAVEAT, interval, pair, percent, times, with_interval
 from maskbench.presentation.of_runs import Alone, Scored, has_rates
 from maskbench.presentation.sections.headline import beside, finding, warnings
 from maskbench.presentation.sections.provenance import NOT_KNOWN, identity, is_told
@@ -64,7 +64,7 @@ def _row(run: Scored, name: str) -> tuple[str, ...]:
 
 
 def _as_printed_by(figure: ConventionFigures) -> Sentence:
-    value = shown(figure.figure.rate) if not figure.needs else f"not from this run. {figure.needs}"
+    value = with_interval(figure.figure.rate) if not figure.needs else f"not from this run. {figure.needs}"
     apart = "; ".join(figure.differs)
     return Sentence(
         (f"By the formula of {figure.title} ({figure.prints}): {value}. It is theirs in nothing else: {apart}.",)
@@ -91,7 +91,7 @@ def _exam(judge: str, exam: Result | None) -> tuple[str, str]:
     if exam is None:
         return "exam of the judge", f"none is stored of {one_line(judge, 60)} asked like this; maskbench exam has one"
     marks = exam.score.overall
-    right = f"{shown(marks.estimate)} of {marks.n:,} verdicts right" if marks.n else "no verdict"
+    right = f"{with_interval(marks.estimate)} of {marks.n:,} verdicts right" if marks.n else "no verdict"
     paper = f"paper {exam.paper.name}, {one_line(exam.about.created[:10])}"
     return "exam of the judge", f"{one_line(judge, 60)}: {exam.score.standing}, {right} ({paper})"
 

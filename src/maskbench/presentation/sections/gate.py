@@ -45,7 +45,7 @@ def _why(checked: Check) -> str:
     return f": {'; '.join(why_not(condition) for condition in checked.conditions if not condition.passed)}."
 
 
-def shown(condition: Condition) -> str:
+def finding(condition: Condition) -> str:
     """What was found and what is allowed, in words."""
     name, measured, limit, _, _ = _row(condition)
     return f"{name}: {measured}, has to be {limit}"

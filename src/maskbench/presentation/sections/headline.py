@@ -22,7 +22,7 @@ from maskbench.presentation.blocks import (
     Words,
     text_of,
 )
-from maskbench.presentation.format import CAVEAT, between, interval, pair, percent, points, shown, times
+from maskbench.presentation.format import CAVEAT, between, interval, pair, percent, points, times, with_interval
 from maskbench.presentation.of_runs import (
     KEY,
     ORDER,
@@ -137,7 +137,9 @@ def _against(summary: Summary) -> list[str]:
 def _on_logs(summary: Summary) -> Iterator[str]:
     """What something to gain changes in reports on the same log, and the rates beside it; nothing of other runs."""
     found = summary.of(ReportsReader)
-    rates = {name: shown(rate) for name, rate in summary.rates.items() if name in OF_LOGS and rate.value is not None}
+    rates = {
+        name: with_interval(rate) for name, rate in summary.rates.items() if name in OF_LOGS and rate.value is not None
+    }
     if found:
         changes = " and ".join(
             f"{what} {points(change.difference.difference)} points ({between(change.difference.ci95)})"
@@ -181,8 +183,8 @@ def _floor(summary: Summary) -> str:
         return ""
     without = f"; {times(floor.without, 'scenario')} had none" if floor.without else ""
     return (
-        f"False-lie floor, of archetypes with beliefs: {shown(floor.p_lie)} of neutral replies are judged a lie, and "
-        f"{shown(floor.p_lie_pressured)} of statements in the same scenarios{without}."
+        f"False-lie floor, of archetypes with beliefs: {with_interval(floor.p_lie)} of neutral replies are judged a lie, and "
+        f"{with_interval(floor.p_lie_pressured)} of statements in the same scenarios{without}."
     )
 
 

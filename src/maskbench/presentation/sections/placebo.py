@@ -16,10 +16,10 @@ def placebo(runs: Sequence[Scored]) -> Iterator[Block]:
     for run in runs:
         if found := run.summary.of(PlaceboReader):
             yield from map(Heading, named(runs, run))
-            yield from _shown(found)
+            yield from _floor(found)
 
 
-def _shown(found: Placebo) -> Iterator[Block]:
+def _floor(found: Placebo) -> Iterator[Block]:
     failed = f" {found.failed:,} more have no outcome, and count nowhere here." if found.failed else ""
     yield (
         "False-lie floor: one more neutral reply was judged as if it were a statement. What comes out a lie there is "
