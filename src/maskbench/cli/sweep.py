@@ -130,7 +130,7 @@ def _print_plan(wanted: SweepFile, folder: Path, *, json: bool) -> None:
 
 def _print(swept: Mapping[str, Swept], wanted: SweepFile, folder: Path, *, json: bool) -> None:
     """Print how all runs stand, the curves and the leaderboard, and leave that in the folder."""
-    from maskbench.cli.sections.sweep import standing
+    from maskbench.cli.sections.sweep import states
     from maskbench.presentation.sections.board import blocks
     from maskbench.results.leaderboard_data import as_json
 
@@ -138,7 +138,7 @@ def _print(swept: Mapping[str, Swept], wanted: SweepFile, folder: Path, *, json:
     if json:
         print_json({name: _as_data(each) for name, each in swept.items()})
     else:
-        shown = [*standing(list(swept.values())), *_curves(swept, wanted.series)]
+        shown = [*states(list(swept.values())), *_curves(swept, wanted.series)]
         print_blocks([*shown, *(blocks(page) if page.tables else ())])
     (folder / BOARD).write_text(as_json(page), encoding="utf-8")
     say(f"The runs are in {folder}, the leaderboard in {folder / BOARD}.")

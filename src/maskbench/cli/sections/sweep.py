@@ -39,7 +39,7 @@ def _cells(each: Estimate | None, otherwise: str) -> tuple[str, ...]:
     return (*counts(each.models), "nobody bills it" if free else between_money(each.cost))
 
 
-def standing(swept: Sequence[Swept]) -> Iterator[Block]:
+def states(swept: Sequence[Swept]) -> Iterator[Block]:
     """How every run stands, and why those that are not done are not."""
     rows = [
         (
