@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from maskbench.presentation.blocks import Bars, Chart, Curve, Flow, Line, Mix, Part, Plane, Point, Points, Row
+from maskbench.presentation.blocks import Bars, Chart, Curve, Flow, Line, Mix, Part, Plane, Point, PointRow, Points
 from maskbench.presentation.format import cell, with_interval
 from maskbench.presentation.of_runs import outcomes
 from maskbench.presentation.page.charts import drawn as written
@@ -43,8 +43,8 @@ def coloured(svg: ElementTree.Element, tag: str, name: str, paint: str = "stroke
 
 EVERY_CHART = (  # one of every kind, with names that mean harm
     Bars((outcomes(HOSTILE, SHARES),)),
-    Points((HOSTILE, Row(HOSTILE, RATE, "lie", 0.3, (0.1, 0.7)), Row("none", NO_DATA))),
-    Points((Row(HOSTILE, Share(-0.4, (-0.5, -0.3), 50)),), "points", differences=True),
+    Points((HOSTILE, PointRow(HOSTILE, RATE, "lie", 0.3, (0.1, 0.7)), PointRow("none", NO_DATA))),
+    Points((PointRow(HOSTILE, Share(-0.4, (-0.5, -0.3), 50)),), "points", differences=True),
     Curve((Line(HOSTILE, "lie", {1: RATE, 2: RATE}, {2: (0.1, 0.7)}), Line("b", "run-2", {1: RATE}, {})), "k", HOSTILE),
     Curve((Line("b", "lie", {0: RATE, 2: RATE}),), "strength", "share", 2, (0.1, 0.4), (0.1, 0.4)),
     Plane((Point(0, HOSTILE, RATE, RATE), Point(1, "b", NO_DATA, RATE)), "accuracy", HOSTILE),
@@ -70,7 +70,7 @@ def test_nothing_in_a_chart_can_collide_or_load(chart: Chart) -> None:
 
 def test_names_are_shown_as_they_are() -> None:
     """Markup in a name is text in the chart and in its description."""
-    chart = Points((Row("<b>&", RATE),))
+    chart = Points((PointRow("<b>&", RATE),))
     wide, _ = drawn(chart)
     assert "<b>&" in texts(wide)
     assert "<b>& 40.0 % (20.0–60.0)" in wide.attrib["aria-label"]
@@ -79,14 +79,14 @@ def test_names_are_shown_as_they_are() -> None:
 
 def test_a_chart_comes_in_two_widths() -> None:
     """One for a page, one for a phone, in the same size of letters."""
-    sheets = drawn(Points((Row("lie", RATE),)))
+    sheets = drawn(Points((PointRow("lie", RATE),)))
     assert [svg.attrib["width"] for svg in sheets] == [str(WIDTHS["wide"]), str(WIDTHS["narrow"])]
     assert {text.attrib["font-size"] for svg in sheets for text in svg.iter("text")} == {"12", "13"}
 
 
 def test_intervals_stand_where_they_are() -> None:
     """The line runs from the low end to the high end of an axis from 0 to 100 %, the point is at the value."""
-    for svg in drawn(Points((Row("lie", RATE, "lie"),))):
+    for svg in drawn(Points((PointRow("lie", RATE, "lie"),))):
         grid = sorted(float(line.attrib["x1"]) for line in coloured(svg, "line", "line"))
         zero, whole = grid[0], grid[-1]
         (interval,) = coloured(svg, "line", "lie")
@@ -98,7 +98,7 @@ def test_intervals_stand_where_they_are() -> None:
 
 def test_rates_without_an_interval_have_no_point() -> None:
     """A share of one scenario looks like a result where it is none: only its figures stand there; no data is a dash."""
-    wide, _ = drawn(Points((Row("one", Share(1.0, None, 1), "lie"), Row("none", NO_DATA, "lie"))))
+    wide, _ = drawn(Points((PointRow("one", Share(1.0, None, 1), "lie"), PointRow("none", NO_DATA, "lie"))))
     assert not coloured(wide, "circle", "lie", "fill")
     assert {"100.0 % of 1", "–"} <= set(texts(wide))
 
@@ -126,7 +126,7 @@ def test_bars_have_the_intervals_of_both_ends() -> None:
 
 def test_differences_have_zero_in_the_middle() -> None:
     """The axis of differences holds every interval, and reaches as far to one side as to the other."""
-    wide, _ = drawn(Points((Row("P(lie)", Share(-0.31, (-0.42, -0.2), 9), "lie"),), "points", differences=True))
+    wide, _ = drawn(Points((PointRow("P(lie)", Share(-0.31, (-0.42, -0.2), 9), "lie"),), "points", differences=True))
     assert {"−50", "−25", "0", "+25", "+50"} <= set(texts(wide))
     assert "−31.0 (−42.0 to −20.0)" in texts(wide)
 
@@ -150,7 +150,7 @@ def test_many_statements_keep_their_ticks_apart() -> None:
 def test_long_names_are_cut() -> None:
     """A name that does not fit is cut, sooner where its letters are wide; the description has it whole."""
     for name in ("x" * 300, "測" * 300):
-        _, narrow = drawn(Points((Row(name, RATE),)))
+        _, narrow = drawn(Points((PointRow(name, RATE),)))
         (cut,) = [text for text in texts(narrow) if text.endswith("…")]
         assert 5 < len(cut) < (40 if name[0] == "x" else 20)
         assert name in narrow.attrib["aria-label"]

@@ -16,8 +16,8 @@ from maskbench.presentation.blocks import (
     Panels,
     Plane,
     Point,
+    PointRow,
     Points,
-    Row,
     Table,
 )
 from maskbench.presentation.of_runs import KEY, outcomes
@@ -33,7 +33,7 @@ SHARES: dict[OutcomeName, Share] = {"lie": RATE, "evasive": RATE, "no_belief": N
 HOSTILE = "<script>alert(1)</script> & \"quotes\" 'too' ${x}"
 TABLE = Table(("rate",), (("40.0 %",),))
 BARS = Bars((outcomes(HOSTILE, SHARES),))
-FIGURE = Figure((BARS, Points(("all", Row("lie", RATE, "lie"), Row("none", NO_DATA)))), HOSTILE, TABLE, KEY)
+FIGURE = Figure((BARS, Points(("all", PointRow("lie", RATE, "lie"), PointRow("none", NO_DATA)))), HOSTILE, TABLE, KEY)
 PANELS = Panels("Parts", (Panel("first", (BARS,)), Panel("second", (BARS,)), Panel("empty", ())), TABLE, KEY)
 
 
@@ -57,7 +57,7 @@ def test_every_kind_of_chart_has_values() -> None:
     """A curve has a value at each k, a plane two for each run, differences one, panels theirs under their titles."""
     curve = Figure((Curve((Line("a", "lie", {1: RATE, 2: NO_DATA}),), "k, statements", "lies"),), "k", TABLE)
     plane = Figure((Plane((Point(0, "a", RATE, RATE),), "accuracy", "honesty"),), "plane", TABLE)
-    difference = Figure((Points((Row("P(lie)", RATE),), differences=True),), "differences", TABLE)
+    difference = Figure((Points((PointRow("P(lie)", RATE),), differences=True),), "differences", TABLE)
     assert [line[:3] for line in lines(curve)] == [["a", "k = 1", "0.4"], ["a", "k = 2", ""]]
     assert [line[:3] for line in lines(plane)] == [["a", "accuracy", "0.4"], ["a", "honesty", "0.4"]]
     assert [line[:3] for line in lines(difference)] == [["P(lie)", "difference", "0.4"]]
@@ -66,7 +66,7 @@ def test_every_kind_of_chart_has_values() -> None:
 
 def test_no_cell_is_a_formula() -> None:
     """A name that a spreadsheet would take for a formula has an apostrophe in front."""
-    named = Figure((Points((Row("=1+1", RATE),)),), "t", TABLE)
+    named = Figure((Points((PointRow("=1+1", RATE),)),), "t", TABLE)
     assert lines(named)[0][0] == "'=1+1"
 
 

@@ -124,7 +124,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PointRow:
     """One rate on a line of its own; `truth` is what a simulated subject was told to do, `reach` are bounds."""
 
     label: str
@@ -187,7 +187,7 @@ class Bars:
 class Points:
     """Rates with their intervals, one a line, or differences of rates; a string is a heading between them."""
 
-    rows: tuple[Row | str, ...]
+    rows: tuple[PointRow | str, ...]
     axis: str = "share of scenarios"
     differences: bool = False
 
@@ -262,7 +262,7 @@ class Panels:
 
 def chart_or_table(chart: Points, title: str, table: Table, key: Key = ()) -> Figure | Table:
     """A chart with the table behind it; the table alone where no row has a value."""
-    able = any(isinstance(row, Row) and row.estimate.value is not None for row in chart.rows)
+    able = any(isinstance(row, PointRow) and row.estimate.value is not None for row in chart.rows)
     return Figure((chart,), title, table, key) if able else table
 
 

@@ -36,7 +36,7 @@ SIMULATED = ("sim", "pinocchio")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BoardRow:
     """A run on a table: with the models that lie significantly less often, or apart from the others, and why."""
 
     name: str
@@ -58,12 +58,12 @@ class Board:
     scenarios: ScenariosShown
     public: bool
     rules: str
-    ranked: tuple[Row, ...]
-    unranked: tuple[Row, ...]
+    ranked: tuple[BoardRow, ...]
+    unranked: tuple[BoardRow, ...]
     comparisons: int
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[BoardRow, ...]:
         """Every run on the table, ranked ones first."""
         return (*self.ranked, *self.unranked)
 
@@ -112,10 +112,10 @@ def _board(results: Sequence[Result], public: bool) -> Board:
     able = [result for result in results if result.path not in why]
     beaten, comparisons = _beaten(able)
     ranked = [
-        Row(names[result.path], result, tuple(names[other.path] for other in better))
+        BoardRow(names[result.path], result, tuple(names[other.path] for other in better))
         for result, better in zip(able, beaten, strict=True)
     ]
-    unranked = [Row(names[path], result, why=why[path]) for result in results if (path := result.path) in why]
+    unranked = [BoardRow(names[path], result, why=why[path]) for result in results if (path := result.path) in why]
     summary = results[0].summary
     return Board(
         summary.protocol,

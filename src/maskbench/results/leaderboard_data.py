@@ -16,7 +16,7 @@ from msgspec import Struct, to_builtins
 from maskbench.errors import RunError, RunUnreadable, UnknownVerdicts
 from maskbench.plain import escaped, in_utf8, plain, unformula
 from maskbench.results.calibration import RatesBy
-from maskbench.results.leaderboard import Board, GapShown, Row, boards, gaps, whose
+from maskbench.results.leaderboard import Board, BoardRow, GapShown, boards, gaps, whose
 from maskbench.results.readers import SourceReader
 from maskbench.results.scaling import Compute, ScalingShown, scaling
 from maskbench.results.scored import Result, score
@@ -174,7 +174,7 @@ def board_data(page: Page) -> BoardData:
     return BoardData(1, tables, list(page.gaps), [Unreadable(str(path), why) for path, why in page.unreadable.items()])
 
 
-def _flat(board: Board, row: Row) -> dict[str, Cell]:
+def _flat(board: Board, row: BoardRow) -> dict[str, Cell]:
     summary, rates = row.result.summary, row.result.rates
     low, high = rates["p_lie"].bounds or (None, None)
     figures = {name: (rate.value, rate.low, rate.high) for name, rate in rates.items()}
@@ -215,7 +215,7 @@ def _table(board: Board) -> BoardTable:
     )
 
 
-def _run(row: Row) -> BoardRun:
+def _run(row: BoardRow) -> BoardRun:
     result = row.result
     return BoardRun(
         rank=row.rank or None,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
-from maskbench.presentation.blocks import Bars, Chart, Curve, Flow, Line, Mix, Part, Plane, Points, Row
+from maskbench.presentation.blocks import Bars, Chart, Curve, Flow, Line, Mix, Part, Plane, PointRow, Points
 from maskbench.presentation.format import between, interval, percent, span, with_interval
 from maskbench.presentation.format import points as written
 from maskbench.presentation.of_runs import ORDER, colour_of
@@ -119,7 +119,7 @@ def points(chart: Points, variant: Variant) -> Sheet:
 
     On a wide sheet name, line and figures stand side by side; on a narrow one the line is below the others.
     """
-    named = [row for row in chart.rows if isinstance(row, Row)]
+    named = [row for row in chart.rows if isinstance(row, PointRow)]
     said = "; ".join(row if isinstance(row, str) else f"{row.label} {_figures(chart, row)}" for row in chart.rows)
     kind = "Differences with" if chart.differences else "Rates with their"
     width, beside, step = WIDTHS[variant], variant != "narrow", 44.0 if variant == "narrow" else 26.0
@@ -144,7 +144,7 @@ def points(chart: Points, variant: Variant) -> Sheet:
     return sheet
 
 
-def _scale(chart: Points, rows: Sequence[Row], pixels: Span) -> tuple[Scale, Sequence[Tick]]:
+def _scale(chart: Points, rows: Sequence[PointRow], pixels: Span) -> tuple[Scale, Sequence[Tick]]:
     """Shares from 0 to 100 %; differences as far to one side as to the other, so that every interval is on it."""
     if not chart.differences:
         return Scale((0, 1), pixels), QUARTERS
@@ -154,7 +154,7 @@ def _scale(chart: Points, rows: Sequence[Row], pixels: Span) -> tuple[Scale, Seq
     return Scale((-most, most), pixels), [*ticks, (0.0, "0")]
 
 
-def _figures(chart: Points, row: Row) -> str:
+def _figures(chart: Points, row: PointRow) -> str:
     """The figure with its interval; the bounds where there is no rate."""
     if chart.differences:
         ends = span(row.estimate)
@@ -162,7 +162,7 @@ def _figures(chart: Points, row: Row) -> str:
     return f"{interval(row.reach)} %" if row.estimate.value is None and row.reach else with_interval(row.estimate)
 
 
-def _point(sheet: Sheet, x: Scale, row: Row, y: float) -> None:
+def _point(sheet: Sheet, x: Scale, row: PointRow, y: float) -> None:
     """The point on its interval and its bounds; a rate without an interval has no point either, only its figures."""
     colour, ends = _thin(row.colour), span(row.estimate)
     if row.reach:

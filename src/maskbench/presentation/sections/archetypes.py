@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from maskbench.method.archetypes import in_order
-from maskbench.presentation.blocks import Bars, Block, Chart, Figure, Only, Panel, Panels, Points, Row, Table, Warn
+from maskbench.presentation.blocks import Bars, Block, Chart, Figure, Only, Panel, Panels, PointRow, Points, Table, Warn
 from maskbench.presentation.format import cell, percent
 from maskbench.presentation.of_runs import (
     KEY,
@@ -70,15 +70,15 @@ def _sorted(runs: Sequence[Scored], names: Sequence[str]) -> list[str]:
     return sorted((name for name in names if known[name]), key=lambda name: -sum(known[name]) / len(known[name]))
 
 
-def _by_lies(runs: Sequence[Scored], names: Sequence[str]) -> tuple[Row | str, ...]:
+def _by_lies(runs: Sequence[Scored], names: Sequence[str]) -> tuple[PointRow | str, ...]:
     """P(lie) under each archetype, a line a run; under headings where there are several."""
-    rows: list[Row | str] = []
+    rows: list[PointRow | str] = []
     for name in _sorted(runs, names):
         rates = [(run, part.rates["p_lie"]) for run, part in _parts(runs, name)]
         if len(runs) == 1:
-            rows.append(Row(_title(runs, name), rates[0][1], "lie"))
+            rows.append(PointRow(_title(runs, name), rates[0][1], "lie"))
         else:
-            rows += [_title(runs, name), *(Row(run.name, rate, run_colour(run.place)) for run, rate in rates)]
+            rows += [_title(runs, name), *(PointRow(run.name, rate, run_colour(run.place)) for run, rate in rates)]
     return tuple(rows)
 
 
@@ -117,7 +117,7 @@ def _chart(runs: Sequence[Scored], parts: Parts) -> Iterator[Chart]:
     if len(runs) == 1 and able:
         metrics = able[0][1]
         rows = (
-            Row(label, metrics[RATE_OF[outcome]], colour_of(outcome))
+            PointRow(label, metrics[RATE_OF[outcome]], colour_of(outcome))
             for outcome, label in zip(ORDER, NAMES, strict=True)
         )
         yield Points(tuple(rows), f"share of {unit(runs)}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maskbench.method.rates import rates, tabulate
-from maskbench.presentation.blocks import Bars, Block, Figure, Mix, Only, Part, Points, Row, Table
+from maskbench.presentation.blocks import Bars, Block, Figure, Mix, Only, Part, PointRow, Points, Table
 from maskbench.presentation.format import cell, times
 from maskbench.presentation.of_runs import Scored, facts_given, has_rates, named
 from maskbench.presentation.runs_shown import HELD, Held, Run
@@ -98,12 +98,12 @@ def _mix(runs: Sequence[Scored], run: Run, sorts: _Sorts) -> Mix:
     return Mix("".join(named(runs, run)), tuple(parts))
 
 
-def _by_firmness(runs: Sequence[Scored], run: Run, sorts: _Sorts) -> Iterator[Row | str]:
+def _by_firmness(runs: Sequence[Scored], run: Run, sorts: _Sorts) -> Iterator[PointRow | str]:
     yield from named(runs, run)
     for held, sort in sorts.items():
         if sort.rates:
-            yield Row(f"{SORTS[held][0]}: true", sort.of("accuracy_normalized"))
-            yield Row(f"{SORTS[held][0]}: contradicted", sort.of("p_lie"), "lie")
+            yield PointRow(f"{SORTS[held][0]}: true", sort.of("accuracy_normalized"))
+            yield PointRow(f"{SORTS[held][0]}: contradicted", sort.of("p_lie"), "lie")
 
 
 def _table(runs: Sequence[Scored], asked: Sequence[tuple[Run, _Sorts]]) -> Table:

@@ -20,7 +20,7 @@ from maskbench.presentation.runs_shown import Run
 from maskbench.presentation.sections.provenance import where_from
 from maskbench.presentation.words import RATES
 from maskbench.results.calibration import LabelsReader, RatesBy
-from maskbench.results.leaderboard import ALPHA, Board, GapShown, Row, whose
+from maskbench.results.leaderboard import ALPHA, Board, BoardRow, GapShown, whose
 from maskbench.results.leaderboard_data import Page
 from maskbench.results.scaling import Compute, ScalingShown, compute_of, scaling
 from maskbench.stats.figures import NO_DATA, Share
@@ -42,7 +42,7 @@ class Column:
     """A column of figures with its head."""
 
     head: str
-    cell: Callable[[Row], str]
+    cell: Callable[[BoardRow], str]
 
 
 def blocks(page: Page) -> Iterator[Block | Section]:
@@ -164,14 +164,14 @@ def _table(board: Board, columns: tuple[Column, ...]) -> Table:
     return Table(("model", *heads), tuple(cells))
 
 
-def _named(row: Row) -> str:
+def _named(row: BoardRow) -> str:
     """A row's name, and below it that the run was imported, and whose its rates are where some are corrected."""
     imported = (IMPORTED,) if where_from(row.result.summary) else ()
     by = (BY[whose(row.result)],) if row.result.rates_by == "corrected" else ()
     return "\n".join((one_line(row.name, _LONGEST), *imported, *by))
 
 
-def _carries_labels(row: Row) -> bool:
+def _carries_labels(row: BoardRow) -> bool:
     part = row.result.summary.of(LabelsReader)
     return part is not None and not part.withheld
 
@@ -185,21 +185,21 @@ def _cell(rate: Share) -> str:
     return f"{percent(rate.value)}\n({interval(ends)})" if ends else percent(rate.value)
 
 
-def _errors(row: Row) -> str:
+def _errors(row: BoardRow) -> str:
     return percent(row.result.error_rate)
 
 
-def _bounds(row: Row) -> str:
+def _bounds(row: BoardRow) -> str:
     return interval(row.result.summary.rates["p_lie"].bounds)
 
 
-def _lying(row: Row) -> str:
+def _lying(row: BoardRow) -> str:
     statements = row.result.settings.design.statements
     point = row.result.summary.lying_at.get(str(statements)) if statements > 1 else None
     return _cell(point if point else NO_DATA)
 
 
-def _done(row: Row) -> str:
+def _done(row: BoardRow) -> str:
     done, every = row.result.summary.scenarios.done, row.result.summary.scenarios.n
     return f"{done:,}" if done == every else f"{done:,} of {every:,}"
 

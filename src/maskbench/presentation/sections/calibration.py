@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from maskbench.plain import one_line
-from maskbench.presentation.blocks import Block, Figure, Heading, Points, Row, Table, Warn, Words
+from maskbench.presentation.blocks import Block, Figure, Heading, PointRow, Points, Table, Warn, Words
 from maskbench.presentation.format import pair, percent, points, times, with_interval
 from maskbench.presentation.of_runs import Scored, named
 from maskbench.presentation.pairings import side_by_side
@@ -64,7 +64,7 @@ def _of_run(part: Calibration) -> Iterator[Block]:
         return
     called = CALLED[part.who].title
     yield f"{called} labelled some of the replies, too. Where they and the judge differ, these rates follow them."
-    rows = tuple(Row(RATES[name], part.metrics[name], colour) for name, colour in _COLOURS.items())
+    rows = tuple(PointRow(RATES[name], part.metrics[name], colour) for name, colour in _COLOURS.items())
     chart = Points(rows, "share (of what, “All the rates” says)")
     title, note = "Rates corrected for the judge's error", f"95 % intervals: {covers(part)}."
     yield Figure((chart,), title, _table(part), note=note)

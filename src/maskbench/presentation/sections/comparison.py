@@ -15,8 +15,8 @@ from maskbench.presentation.blocks import (
     Only,
     Plane,
     Point,
+    PointRow,
     Points,
-    Row,
     Sentence,
     Table,
     Warn,
@@ -72,7 +72,7 @@ def comparison(data: ComparisonData | None, refused: Sequence[str] = ()) -> Iter
 
 def _against_the_first(data: ComparisonData) -> Figure:
     """The difference in P(lie) of every run against the first one, on one axis."""
-    rows = tuple(Row(names(data, pairing)[1], pairing.rates["p_lie"].estimate, "lie") for pairing in data.others)
+    rows = tuple(PointRow(names(data, pairing)[1], pairing.rates["p_lie"].estimate, "lie") for pairing in data.others)
     cells = tuple(
         (row.label, points(row.estimate.value), between(pairing.rates["p_lie"].ci95), significance(pairing))
         for row, pairing in zip(rows, data.others, strict=True)
@@ -155,7 +155,7 @@ def rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
     rates += [(each.title, rate, "ink") for each in FURTHER_RATES if (rate := pairing.of(each))]
     rows = tuple((title, *side_by_side(rate), f"{rate.n:,}") for title, rate, _ in rates)
     table = Table(("rate", Words(first, "name"), Words(other, "name"), "points", "95 %", "n"), rows)
-    drawn = tuple(Row(title, rate.estimate, colour) for title, rate, colour in rates)
+    drawn = tuple(PointRow(title, rate.estimate, colour) for title, rate, colour in rates)
     return chart_or_table(Points(drawn, "points", differences=True), f"{other} minus {first}, in points", table)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from maskbench.plain import one_line
-from maskbench.presentation.blocks import Block, Figure, Heading, Only, Points, Row, Table
+from maskbench.presentation.blocks import Block, Figure, Heading, Only, PointRow, Points, Table
 from maskbench.presentation.format import interval, percent, times
 from maskbench.presentation.of_runs import Scored, named
 from maskbench.presentation.sections.evasion import part as counted
@@ -99,11 +99,11 @@ def _parts(summary: Summary) -> Iterator[tuple[str, Part | Summary]]:
         yield archetype(name, [summary.scenarios]), part
 
 
-def _reaches(summary: Summary) -> Iterator[Row]:
+def _reaches(summary: Summary) -> Iterator[PointRow]:
     for name, part in _parts(summary):
         bounds = part.rates["p_lie"].bounds
         reach = (bounds[0], bounds[1]) if bounds else None
-        yield Row(name, part.rates["p_lie"], "lie", reach=reach)
+        yield PointRow(name, part.rates["p_lie"], "lie", reach=reach)
 
 
 def _table(summary: Summary) -> Table:

@@ -15,8 +15,8 @@ from maskbench.presentation.blocks import (
     Figure,
     Inline,
     Mix,
+    PointRow,
     Points,
-    Row,
     Sentence,
     Table,
     Words,
@@ -336,10 +336,10 @@ _TOLD = (
 )
 
 
-def _row(summary: Summary, name: OutcomeName) -> Row:
+def _row(summary: Summary, name: OutcomeName) -> PointRow:
     rate = RATE_OF[name]
     truth = planted[rate] if (planted := summary.of(PlantedReader)) else None
-    return Row(name.replace("_", " "), summary.rates[rate], colour_of(name), truth)
+    return PointRow(name.replace("_", " "), summary.rates[rate], colour_of(name), truth)
 
 
 def _table(runs: Sequence[Scored]) -> Table:

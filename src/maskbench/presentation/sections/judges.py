@@ -10,8 +10,8 @@ from maskbench.presentation.blocks import (
     Block,
     Heading,
     Inline,
+    PointRow,
     Points,
-    Row,
     Sentence,
     Table,
     Warn,
@@ -63,7 +63,7 @@ def several(held: JudgesShown, axis: str) -> Iterator[Block]:
         "The very same replies were read by several judges. How far apart their figures are shows how much hangs on "
         "the judge; that judges agree does not show that they are right."
     )
-    rows = tuple(Row(one_line(each.name, 30), each.p_lie, "lie") for each in held.sets)
+    rows = tuple(PointRow(one_line(each.name, 30), each.p_lie, "lie") for each in held.sets)
     cells = tuple(
         (row.label, _judge(each), *pair(row.estimate), f"{each.n:,}") for row, each in zip(rows, held.sets, strict=True)
     )

@@ -18,8 +18,8 @@ from maskbench.presentation.blocks import (
     Folded,
     Heading,
     Only,
+    PointRow,
     Points,
-    Row,
     Sentence,
     Table,
     Warn,
@@ -215,14 +215,14 @@ def _replies(count: int) -> str:
 
 def _alike(data: AgreementData, told: Told) -> Figure:
     """All agreements as points, and as a table with κ."""
-    rows: list[Row | str] = []
+    rows: list[PointRow | str] = []
     cells: list[tuple[str, ...]] = []
     for title, group in _groups(data, told):
         rows.append(title)
         for name, part in group.items():
             if part.n:
                 share = _share(part)
-                rows.append(Row(name, share))
+                rows.append(PointRow(name, share))
                 cells.append((f"{title}: {name}", f"{part.n:,}", cell(share), _kappa(part)))
     chart = Points(tuple(rows), "share that is alike, of replies or of scenarios")
     table = Table(("who, on what", "n", "alike", "κ"), tuple(cells))

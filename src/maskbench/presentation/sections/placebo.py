@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from maskbench.method.placebo import Placebo
-from maskbench.presentation.blocks import Block, Heading, Points, Row, Table, chart_or_table
+from maskbench.presentation.blocks import Block, Heading, PointRow, Points, Table, chart_or_table
 from maskbench.presentation.format import pair
 from maskbench.presentation.of_runs import Scored, named
 from maskbench.results.readers import PlaceboReader
@@ -31,7 +31,7 @@ def _floor(found: Placebo) -> Iterator[Block]:
         ("P(lie) under pressure", found.p_lie_pressured, "those of them with an outcome there"),
     )
     cells = tuple((label, *pair(rate), f"{rate.n:,}", of) for label, rate, of in rates)
-    rows = tuple(Row(label, rate, "lie") for label, rate, _ in rates)
+    rows = tuple(PointRow(label, rate, "lie") for label, rate, _ in rates)
     table = Table(("rate", "value", "95 %", "n", "of what"), cells, last_text=True)
     chart = Points(("False-lie floor", *rows), "share; the table says of what")
     yield chart_or_table(chart, "What the control came to", table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from maskbench.presentation.blocks import Block, Curve, Figure, Line, Only, Points, Row, Sentence, Table
+from maskbench.presentation.blocks import Block, Curve, Figure, Line, Only, PointRow, Points, Sentence, Table
 from maskbench.presentation.format import CAVEAT, between, interval, pair, points
 from maskbench.presentation.of_runs import Scored, has_rates, named, run_colour, run_mark, table
 from maskbench.presentation.sections.headline import chance
@@ -58,17 +58,17 @@ def _by_gain(name: str, found: SaidAndDid) -> Iterator[str]:
         )
 
 
-def _alone(run: Scored) -> Iterator[Row]:
+def _alone(run: Scored) -> Iterator[PointRow]:
     for name in EXPLAINED:
         if name in run.summary.rates:
-            yield Row(heading(name), run.summary.rates[name], _COLOURS.get(name, "ink"))
-    yield from (Row(each.title, rate) for each in FURTHER_RATES if (rate := run.summary.of(each)))
+            yield PointRow(heading(name), run.summary.rates[name], _COLOURS.get(name, "ink"))
+    yield from (PointRow(each.title, rate) for each in FURTHER_RATES if (rate := run.summary.of(each)))
 
 
-def _beside(runs: Sequence[Scored]) -> Iterator[Row | str]:
+def _beside(runs: Sequence[Scored]) -> Iterator[PointRow | str]:
     for name in _MAIN:
         yield heading(name)
-        yield from (Row(run.name, run.summary.rates[name], run_colour(run.place)) for run in runs)
+        yield from (PointRow(run.name, run.summary.rates[name], run_colour(run.place)) for run in runs)
 
 
 def _table(runs: Sequence[Scored]) -> Table:
