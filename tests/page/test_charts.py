@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from maskbench.presentation.blocks import Bars, Chart, Curve, Flow, Line, Mix, Part, Plane, Point, PointRow, Points
+from maskbench.presentation.blocks import Bars, Chart, Curve, Flow, Line, Mix, Plane, Point, PointRow, Points, Segment
 from maskbench.presentation.format import cell, with_interval
 from maskbench.presentation.of_runs import outcomes
 from maskbench.presentation.page.charts import drawn as written
@@ -116,7 +116,7 @@ def test_bars_are_as_long_as_shares() -> None:
 
 def test_bars_have_the_intervals_of_both_ends() -> None:
     """The first part's interval counts from 0, the last one's from 100 %."""
-    parts = Part("a", "firm", RATE), Part("b", "loose", Share(0.6, (0.5, 0.9), 9))
+    parts = Segment("a", "firm", RATE), Segment("b", "loose", Share(0.6, (0.5, 0.9), 9))
     (svg,) = drawn(Bars((Mix("", parts),)), panel=True)
     for name, (low, high) in {"firm": (0.2, 0.6), "loose": (0.1, 0.5)}.items():
         (bracket,) = [line for line in coloured(svg, "line", name) if line.attrib["x1"] != line.attrib["x2"]]

@@ -41,7 +41,7 @@ class Again:
 Group = Literal["apart", "jointly"]  # which replies to a question one request for verdicts is about
 
 
-class Part(NamedTuple):
+class SubjectQuestion(NamedTuple):
     """One of the subject's questions: its samples, and in which group the replies to it are judged."""
 
     call: Call

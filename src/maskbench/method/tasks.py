@@ -15,11 +15,11 @@ from maskbench.method.forms import groups
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.outline import outline
 from maskbench.method.placebo import ELICITATION, judge_placebo, placebo_ask
-from maskbench.method.steps import REPLIES, Known, Part, Slot, Step, Task, is_open, is_unjudged
+from maskbench.method.steps import REPLIES, Known, Slot, Step, SubjectQuestion, Task, is_open, is_unjudged
 from maskbench.settings import Settings
 from maskbench.types import Ask, Reply, Scenario
 
-Parts = Callable[[Scenario], Sequence[Part]]
+Parts = Callable[[Scenario], Sequence[SubjectQuestion]]
 
 
 def whole(hearing: Hearing, parts: Parts | None = None) -> Task:
@@ -76,7 +76,7 @@ def placebo(hearing: Hearing, *, asks_subject: bool) -> Task:
 # Parts of tasks
 
 
-def _replies(settings: Settings, scenario: Scenario, parts: Sequence[Part], known: Known) -> Iterator[Step]:
+def _replies(settings: Settings, scenario: Scenario, parts: Sequence[SubjectQuestion], known: Known) -> Iterator[Step]:
     """What the subject is still to be asked of these questions."""
     for part in parts:
         slots = tuple(Slot(REPLIES, part.elicitation, run) for run in part.runs)

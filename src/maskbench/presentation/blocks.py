@@ -135,7 +135,7 @@ class PointRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Segment:
     """A part of a bar: what it is, its colour by name in page.css, its share."""
 
     name: str
@@ -148,7 +148,7 @@ class Mix:
     """A bar: parts that add up to 1."""
 
     label: str
-    parts: tuple[Part, ...]
+    parts: tuple[Segment, ...]
 
 
 @dataclass(frozen=True, slots=True)

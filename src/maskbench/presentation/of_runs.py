@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from maskbench.presentation.blocks import Inline, Mix, Part, Table
+from maskbench.presentation.blocks import Inline, Mix, Segment, Table
 from maskbench.results.summary import Summary
 from maskbench.stats.figures import Share
 from maskbench.types import OutcomeName
@@ -105,7 +105,7 @@ KEY = tuple((colour_of(name), name.replace("_", " ")) for name in ORDER)
 
 def outcomes(label: str, shares: Mapping[OutcomeName, Share]) -> Mix:
     """The bar of a run's outcomes, or of a part of it."""
-    return Mix(label, tuple(Part(name.replace("_", " "), colour_of(name), shares[name]) for name in ORDER))
+    return Mix(label, tuple(Segment(name.replace("_", " "), colour_of(name), shares[name]) for name in ORDER))
 
 
 def mix(label: str, rates: Mapping[str, Share]) -> Mix:

@@ -21,8 +21,8 @@ from maskbench.presentation.blocks import (
     Inline,
     Listed,
     Mix,
-    Part,
     Section,
+    Segment,
     Sentence,
     Table,
     Warn,
@@ -144,7 +144,7 @@ def _fills(console: Console) -> tuple[str, ...]:
     return _SHADES if console.no_color or console.color_system is None else (_FULL,) * len(ORDER)
 
 
-def _bar(within: Sequence[Part], fills: Sequence[str], width: int) -> Text:
+def _bar(within: Sequence[Segment], fills: Sequence[str], width: int) -> Text:
     """A bar of this width; each part ends where the sum of the shares up to it does."""
     bar, ends, upto = Text(), [0], 0.0
     for part in within:

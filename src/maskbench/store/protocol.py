@@ -11,7 +11,7 @@ from maskbench.method.forms import form_of
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.outline import outline
-from maskbench.method.steps import Part, Task, then
+from maskbench.method.steps import SubjectQuestion, Task, then
 from maskbench.method.tasks import placebo, replies, verdicts, whole
 from maskbench.scenarios import Key
 from maskbench.settings import Settings
@@ -85,7 +85,7 @@ def _whole(hearing: Hearing, followers: Container[Key]) -> Pass:
     def follows(scenario: Scenario) -> bool:
         return scenario.key in followers
 
-    def parts(scenario: Scenario) -> Sequence[Part]:
+    def parts(scenario: Scenario) -> Sequence[SubjectQuestion]:
         every = outline(scenario, hearing.settings)
         return [part for part in every if not (part.elicitation and follows(scenario))]
 
@@ -102,7 +102,7 @@ def judging_stored(hearing: Hearing, leaders: Mapping[Key, Key]) -> list[Pass]:
     def follows(scenario: Scenario) -> bool:
         return scenario.key in leaders
 
-    def parts(scenario: Scenario) -> Sequence[Part]:
+    def parts(scenario: Scenario) -> Sequence[SubjectQuestion]:
         every = outline(scenario, hearing.settings)
         return [part for part in every if not (part.elicitation and follows(scenario))]
 

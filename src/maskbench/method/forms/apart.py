@@ -8,11 +8,11 @@ from functools import partial
 
 from maskbench.method.forms import ask_about
 from maskbench.method.forms.hearing import Hearing
-from maskbench.method.steps import REPLIES, Known, Part, Slot, Step, is_unjudged
+from maskbench.method.steps import REPLIES, Known, Slot, Step, SubjectQuestion, is_unjudged
 from maskbench.types import Ask, Reply, Scenario
 
 
-def asks(hearing: Hearing, scenario: Scenario, parts: Sequence[Part], known: Known) -> Iterator[Step]:
+def asks(hearing: Hearing, scenario: Scenario, parts: Sequence[SubjectQuestion], known: Known) -> Iterator[Step]:
     """A request for a verdict on each reply that is there and has none."""
     for part in parts:
         for run in part.runs:
@@ -22,7 +22,7 @@ def asks(hearing: Hearing, scenario: Scenario, parts: Sequence[Part], known: Kno
                 yield Step("judge", (slot,), partial(_about, hearing, scenario, part, reply))
 
 
-def _about(hearing: Hearing, scenario: Scenario, part: Part, reply: Reply, slots: tuple[Slot, ...]) -> Ask:
+def _about(hearing: Hearing, scenario: Scenario, part: SubjectQuestion, reply: Reply, slots: tuple[Slot, ...]) -> Ask:
     """What the judge is asked about one reply; only samples of one question share the beginning of their requests."""
     ((_, _, run),) = slots
     asked = ask_about(scenario, part.call, part.elicitation, run, reply.text, hearing.prompts)

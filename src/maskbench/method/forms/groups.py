@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from maskbench.method.forms import apart, jointly
 from maskbench.method.forms.hearing import Hearing
-from maskbench.method.steps import Group, Known, Part, Step
+from maskbench.method.steps import Group, Known, Step, SubjectQuestion
 from maskbench.types import Scenario
 
-GROUPS: Mapping[Group, Callable[[Hearing, Scenario, Sequence[Part], Known], Iterator[Step]]] = {
+GROUPS: Mapping[Group, Callable[[Hearing, Scenario, Sequence[SubjectQuestion], Known], Iterator[Step]]] = {
     "jointly": jointly.asks,
     "apart": apart.asks,
 }
 
 
-def asks(hearing: Hearing, scenario: Scenario, parts: Sequence[Part], known: Known) -> Iterator[Step]:
+def asks(hearing: Hearing, scenario: Scenario, parts: Sequence[SubjectQuestion], known: Known) -> Iterator[Step]:
     """The requests that the replies to these questions call for, and that have no answer yet."""
     for group, asks_of in GROUPS.items():
         if some := [part for part in parts if part.group == group]:

@@ -8,11 +8,11 @@ from functools import partial
 
 from maskbench.method.forms import ask_about_beliefs
 from maskbench.method.forms.hearing import Hearing
-from maskbench.method.steps import REPLIES, Known, Part, Slot, Step, is_open, is_unjudged
+from maskbench.method.steps import REPLIES, Known, Slot, Step, SubjectQuestion, is_open, is_unjudged
 from maskbench.types import Ask, Reply, Scenario
 
 
-def asks(hearing: Hearing, scenario: Scenario, parts: Sequence[Part], known: Known) -> Iterator[Step]:
+def asks(hearing: Hearing, scenario: Scenario, parts: Sequence[SubjectQuestion], known: Known) -> Iterator[Step]:
     """The request for the verdict, which stands with the last of the replies."""
     for part in parts:
         had = [known.get(Slot(REPLIES, *place)) for place in part.places]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
-from maskbench.presentation.blocks import Bars, Chart, Curve, Flow, Line, Mix, Part, Plane, PointRow, Points
+from maskbench.presentation.blocks import Bars, Chart, Curve, Flow, Line, Mix, Plane, PointRow, Points, Segment
 from maskbench.presentation.format import between, interval, percent, span, with_interval
 from maskbench.presentation.format import points as written
 from maskbench.presentation.of_runs import ORDER, colour_of
@@ -100,7 +100,7 @@ def _bar(sheet: Sheet, x: Scale, mix: Mix, y: Span) -> None:
     _bracket(sheet, x, mix.parts[-1], bottom + 9, from_left=False)
 
 
-def _bracket(sheet: Sheet, x: Scale, part: Part, y: float, *, from_left: bool) -> None:
+def _bracket(sheet: Sheet, x: Scale, part: Segment, y: float, *, from_left: bool) -> None:
     """The interval of a part, below the place where its colour ends."""
     if (ends := span(part.share)) is None:
         return

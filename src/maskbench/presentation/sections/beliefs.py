@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maskbench.method.rates import rates, tabulate
-from maskbench.presentation.blocks import Bars, Block, Figure, Mix, Only, Part, PointRow, Points, Table
+from maskbench.presentation.blocks import Bars, Block, Figure, Mix, Only, PointRow, Points, Segment, Table
 from maskbench.presentation.format import cell, times
 from maskbench.presentation.of_runs import Scored, facts_given, has_rates, named
 from maskbench.presentation.runs_shown import HELD, Held, Run
@@ -94,7 +94,7 @@ def _sorts(run: Run) -> _Sorts:
 
 
 def _mix(runs: Sequence[Scored], run: Run, sorts: _Sorts) -> Mix:
-    parts = (Part(SORTS[held][0], _SHADES[held], sorts[held].share) for held in _ASKED)
+    parts = (Segment(SORTS[held][0], _SHADES[held], sorts[held].share) for held in _ASKED)
     return Mix("".join(named(runs, run)), tuple(parts))
 
 

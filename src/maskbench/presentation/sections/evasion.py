@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from maskbench.method.rules import named as rule_set
-from maskbench.presentation.blocks import Bars, Block, Figure, Mix, Only, Part, Table
+from maskbench.presentation.blocks import Bars, Block, Figure, Mix, Only, Segment, Table
 from maskbench.presentation.format import percent
 from maskbench.presentation.of_runs import Scored, named
 from maskbench.presentation.words import EVASIONS
@@ -45,9 +45,9 @@ def evasions(runs: Sequence[Scored]) -> Iterator[Block]:
     yield Figure((Bars(tuple(mixes), "evasive statements"),), caption, table, key)
 
 
-def _share(kind: Kind, count: Mapping[Kind, int], whole: int) -> Part:
+def _share(kind: Kind, count: Mapping[Kind, int], whole: int) -> Segment:
     """A kind's part of the bar; an exact share of what was counted, so without an interval."""
-    return Part(kind.replace("_", " "), _SHADES[kind], Share(count.get(kind, 0) / whole, None, whole))
+    return Segment(kind.replace("_", " "), _SHADES[kind], Share(count.get(kind, 0) / whole, None, whole))
 
 
 def part(count: int, whole: int) -> str:

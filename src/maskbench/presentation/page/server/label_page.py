@@ -88,7 +88,7 @@ class Turn(Struct):
     text: str
 
 
-class Part(Struct, omit_defaults=True):
+class PageReply(Struct, omit_defaults=True):
     """One reply as the page gets it; who adjudicates gets what raters said, too."""
 
     id: str
@@ -105,7 +105,7 @@ class Work(Struct):
     """All that one rater is to label, in that rater's order, with that rater's own labels."""
 
     rater: str
-    scenarios: list[list[Part]]
+    scenarios: list[list[PageReply]]
     labels: dict[str, LabelKept]
 
 
@@ -229,9 +229,9 @@ def _label(given: Given) -> LabelKept:
     )
 
 
-def _part(part: Shown, raters: Sequence[Verdict] | None) -> Part:
+def _part(part: Shown, raters: Sequence[Verdict] | None) -> PageReply:
     rules = "numerical" if part.kind == "numerical" else part.call
-    return Part(
+    return PageReply(
         id=part.id,
         kind=part.kind,
         call=part.call,
