@@ -57,7 +57,7 @@ class By:
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class AgreementOptions:
     """Whether the labels that there are are printed against the judge, and how."""
 
     show: Annotated[
@@ -99,7 +99,7 @@ def label(
     /,
     *,
     by: By = By(),  # frozen
-    shown: Shown = Shown(),  # frozen
+    shown: AgreementOptions = AgreementOptions(),  # frozen
     sample: Annotated[
         int | None,
         option(
@@ -270,7 +270,7 @@ def _serve(
     serve(server, announce, opens=has_display(os.environ, sys.platform) if opens is None else opens)
 
 
-def _show(run: Path, verdicts: str | None, shown: Shown) -> None:
+def _show(run: Path, verdicts: str | None, shown: AgreementOptions) -> None:
     """Print the judge of RUN against those who labelled it, and these against each other; no model is asked."""
     from maskbench.presentation.sections.people import Told, blocks
     from maskbench.results.people.against_judge import measured

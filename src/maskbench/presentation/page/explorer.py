@@ -24,7 +24,7 @@ from maskbench.method.outcomes import Items
 from maskbench.method.proposition import options
 from maskbench.method.rules import RuleSet, named, same_answer
 from maskbench.plain import one_line
-from maskbench.presentation.page.explorer_records import Entry, Judged, Lapse, Question, Result, Sample, Shown, Turn
+from maskbench.presentation.page.explorer_records import Entry, Judged, Lapse, PageRun, Question, Result, Sample, Turn
 from maskbench.presentation.page.packing import BUDGET, MOST, Texts, packed
 from maskbench.presentation.runs_shown import how_held, severity
 from maskbench.presentation.sections.story import belief_story, belief_words, story, verdict_words
@@ -120,7 +120,7 @@ def script() -> str:
 class Contents:
     """What a page carries: the runs, and both blocks as they stand in it; `texts` is empty where there are none."""
 
-    runs: tuple[Shown, ...]
+    runs: tuple[PageRun, ...]
     index: str
     texts: str
 
@@ -146,7 +146,7 @@ class _Index:
     def __init__(self, runs: Sequence[_Run], names: Sequence[str] | None, table: Texts) -> None:
         self.texts = ""
         self.about = tuple(
-            Shown(name, run.verdicts.settings.design.statements, run.embeds, tuple(_judges(run)))
+            PageRun(name, run.verdicts.settings.design.statements, run.embeds, tuple(_judges(run)))
             for run, name in zip(runs, _names(runs, names), strict=True)
         )
         self._runs, self._table = runs, table

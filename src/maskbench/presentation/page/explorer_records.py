@@ -81,7 +81,7 @@ class Entry(Struct, omit_defaults=True):
     truth: str | None = None
 
 
-class Shown(Struct):
+class PageRun(Struct):
     """A run of the page; `sets` names its verdict sets by their judges, the one that the outcomes are by first."""
 
     name: str

@@ -20,7 +20,7 @@ from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet, named
 from maskbench.method.verdict import VerdictShown, as_record
 from maskbench.results.judges_agree import same
-from maskbench.results.people.as_shown import Shown
+from maskbench.results.people.as_shown import LabelUnit
 from maskbench.results.people.labelled_outcomes import Drawn, drawn
 from maskbench.results.people.raters import LeftOut, People, Side, has_outcome, judge_side, left_out, people_sides
 from maskbench.results.people.readers import Who
@@ -257,7 +257,7 @@ def _weights(scenarios: Sequence[Drawn], rated: Sequence[bool]) -> list[float]:
     return [each.weight / each.chance * every[each.stratum] / max(1, had[each.stratum]) for each in scenarios]
 
 
-def _rated(part: Shown, first: Side, other: Side) -> tuple[int, int] | None:
+def _rated(part: LabelUnit, first: Side, other: Side) -> tuple[int, int] | None:
     a, b = first.verdicts.get(part.id), other.verdicts.get(part.id)
     if a is None or b is None:
         return None
@@ -324,7 +324,7 @@ def _badness(differs: Disagreement) -> float:
     return 4 * (moved and "lie" in outcomes) + 2 * moved + ({differs.judge, differs.readers} == {"A", "B"})
 
 
-def _described(about: Drawn, part: Shown, sides: tuple[Side, Side], items: Mapping[Key, Items]) -> Disagreement:
+def _described(about: Drawn, part: LabelUnit, sides: tuple[Side, Side], items: Mapping[Key, Items]) -> Disagreement:
     key = about.scenario.key
     judgement = items[key][part.places[0]].judgement
     judge, people = (as_record(side.verdicts[part.id]) for side in sides)

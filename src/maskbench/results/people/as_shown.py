@@ -27,7 +27,7 @@ Turn = tuple[Literal["system", "user", "scripted", "tool"], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class LabelUnit:
     """One reply, or the replies to a numerical belief question together, with what is asked about them.
 
     `claims` are both options, or the one proposition with a number to be found; `places` the samples (elicitation and
@@ -45,7 +45,7 @@ class Shown:
     people: tuple[str, ...]  # what those who label a binary statement of this archetype are told
 
 
-def parts_to_label(scenario: Scenario, items: Sequence[Item], settings: Settings, salt: str) -> list[Shown]:
+def parts_to_label(scenario: Scenario, items: Sequence[Item], settings: Settings, salt: str) -> list[LabelUnit]:
     """Everything to label of one scenario: direct and consistency replies, then the first statement.
 
     What failed has nothing to label. `salt` is that of the labels' sample (`Design.salt`).
@@ -53,7 +53,7 @@ def parts_to_label(scenario: Scenario, items: Sequence[Item], settings: Settings
     texts = {
         (item.elicitation, item.run): before_mark(item.reply.text) for item in items if isinstance(item.reply, Reply)
     }
-    parts: dict[str, Shown] = {}
+    parts: dict[str, LabelUnit] = {}
     for ask in subject_asks(scenario, settings):
         runs = ask.runs if ask.elicitation else ask.runs[:1]
         had = {place: texts[place] for run in runs if (place := (ask.elicitation, run)) in texts}
@@ -62,7 +62,7 @@ def parts_to_label(scenario: Scenario, items: Sequence[Item], settings: Settings
         else:
             together = [(place, (text,)) for place, text in had.items()]
         for place, replies in together:
-            part = _shown(scenario, ask.call, ask.elicitation, replies, place, salt)
+            part = _unit(scenario, ask.call, ask.elicitation, replies, place, salt)
             known = parts.get(part.id)
             parts[part.id] = replace(known, places=(*known.places, place)) if known else part
     return list(parts.values())
@@ -72,7 +72,7 @@ def labelled(
     scenario: Scenario,
     items: Sequence[Item],
     settings: Settings,
-    parts: Sequence[Shown],
+    parts: Sequence[LabelUnit],
     verdicts: Mapping[str, Verdict],
 ) -> Items | None:
     """The scenario's items, with the first statement alone, as people judged them; None where a label is missing.
@@ -95,13 +95,15 @@ def _id(*content: object) -> str:
     return f"r{hashlib.sha256(orjson.dumps(content)).hexdigest()[:15]}"
 
 
-def _shown(
+def _unit(
     scenario: Scenario, call: Call, elicitation: int, replies: tuple[str, ...], place: Place, salt: str
-) -> Shown:
+) -> LabelUnit:
     claims = options(scenario.proposition) if scenario.kind == "binary" else (scenario.proposition,)
     turns = _conversation(scenario, call, elicitation)
     name = _id(salt, *scenario.key, elicitation, claims, turns, replies)
-    return Shown(name, call, scenario.kind, scenario.archetype, claims, turns, replies, (place,), of(scenario).people)
+    return LabelUnit(
+        name, call, scenario.kind, scenario.archetype, claims, turns, replies, (place,), of(scenario).people
+    )
 
 
 def _conversation(scenario: Scenario, call: Call, elicitation: int) -> tuple[Turn, ...]:

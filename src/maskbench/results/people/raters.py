@@ -15,7 +15,7 @@ from msgspec import Struct
 from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet
 from maskbench.results.judges_agree import verdict_of
-from maskbench.results.people.as_shown import Shown
+from maskbench.results.people.as_shown import LabelUnit
 from maskbench.results.people.labelled_outcomes import (
     Drawn,
     as_labels,
@@ -153,7 +153,7 @@ def _by_reason(reasons: Iterable[str | None]) -> tuple[int, int, int]:
     return counts.total(), counts["failed"], counts["unjudged"]
 
 
-def _why_no_verdict(items: Items | None, part: Shown) -> str | None:
+def _why_no_verdict(items: Items | None, part: LabelUnit) -> str | None:
     match items[part.places[0]].judgement if items else None:
         case Judgement():
             return None

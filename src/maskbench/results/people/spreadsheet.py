@@ -17,7 +17,7 @@ from typing import TypeAlias, cast, get_args
 from maskbench.errors import Problem, UsageError
 from maskbench.method.verdict import BOUNDS, from_json, is_evasion
 from maskbench.plain import unformula
-from maskbench.results.people.as_shown import Shown
+from maskbench.results.people.as_shown import LabelUnit
 from maskbench.results.people.labelled_outcomes import Drawn
 from maskbench.results.people.readers import is_kind
 from maskbench.store.labels import Given, LabelStore, New, Role, checked, folded
@@ -83,7 +83,7 @@ def _drawn(about: Drawn) -> Row:
     return {"archetype": archetype, "task_id": unformula(task), "chance": about.chance}
 
 
-def _row(rater: str, role: Role, part: Shown, given: Given | None) -> Row:
+def _row(rater: str, role: Role, part: LabelUnit, given: Given | None) -> Row:
     verdict = given.verdict if given else None
     known: Row = {"rater": rater, "role": role, "reply_id": part.id, "call": part.call}
     if isinstance(verdict, NumericalVerdict):
@@ -171,7 +171,7 @@ def _point(number: str) -> str:
     return number if "." in number else number.replace(",", ".")
 
 
-def _label(number: int, row: Mapping[str, str], parts: Mapping[str, Shown]) -> _Read | None:
+def _label(number: int, row: Mapping[str, str], parts: Mapping[str, LabelUnit]) -> _Read | None:
     if not row["verdict"] and not any(row[bound] for bound in BOUNDS):
         return None
     part = parts.get(row["reply_id"])

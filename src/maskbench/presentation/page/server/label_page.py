@@ -22,7 +22,7 @@ from maskbench.method.verdict import VerdictShown, as_record, from_json, is_evas
 from maskbench.plain import shortened, visible
 from maskbench.presentation.page.server.serving import aside, page
 from maskbench.presentation.page.shell import Document, document, environment, static
-from maskbench.results.people.as_shown import Shown
+from maskbench.results.people.as_shown import LabelUnit
 from maskbench.results.people.labelled_outcomes import Drawn, disputed, in_order
 from maskbench.store.fitting import Misfit, fitted
 from maskbench.store.labels import Changed, Given, LabelStore, New, Role
@@ -210,7 +210,7 @@ def _json(content: Struct, status: int = 200) -> Response:
     return Response(json.encode(content), status, media_type="application/json")
 
 
-def _verdict(sent: LabelSent, part: Shown) -> Verdict | None:
+def _verdict(sent: LabelSent, part: LabelUnit) -> Verdict | None:
     """The verdict that was sent; raises UsageError for one that does not fit the reply."""
     if sent.verdict is None:
         return None
@@ -229,7 +229,7 @@ def _label(given: Given) -> LabelKept:
     )
 
 
-def _part(part: Shown, raters: Sequence[Verdict] | None) -> PageReply:
+def _part(part: LabelUnit, raters: Sequence[Verdict] | None) -> PageReply:
     rules = "numerical" if part.kind == "numerical" else part.call
     return PageReply(
         id=part.id,
