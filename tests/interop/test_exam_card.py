@@ -17,7 +17,7 @@ from exam_table import BEGIN, CARDS, END, PAGE, cards, table
 from flows import typed
 from maskbench.asking.judging.sitting import exam_settings, examine
 from maskbench.interop.exam_card import ExamCard, card_of, written
-from maskbench.store.exam_result import Result
+from maskbench.store.exam_result import ExamResult
 from maskbench.store.record import About
 
 LANGUAGELESS = ("rules-sandbox", "sim-judge", "sim-judge-noise", "sim-judge-accuracy-0.86")
@@ -25,7 +25,7 @@ PLACE = re.compile(r"://|(?<![\w.])[~/\\]|[A-Za-z]:\\|@|localhost|\d+\.\d+\.\d+\
 
 
 @pytest.fixture(scope="module")
-def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
+def result(tmp_path_factory: pytest.TempPathFactory) -> ExamResult:
     """An exam of a judge that needs no model."""
     return examine(exam_settings("rules/sandbox"), tmp_path_factory.mktemp("exam") / "exam")
 
@@ -70,7 +70,7 @@ def test_the_table_of_judges_is_made_from_the_cards() -> None:
     assert len(cards()) == len(list(CARDS.iterdir()))
 
 
-def test_a_card_names_no_folder_and_repeats_no_sentence_of_a_server(result: Result) -> None:
+def test_a_card_names_no_folder_and_repeats_no_sentence_of_a_server(result: ExamResult) -> None:
     """A judge from a folder has the folder's last part, and what cannot be a name is not taken for one."""
     known = result.about.models
     told = {"resolved": ["/home/me/tuned", "You are a judge. Say A."], "base_url": "x://y"}
@@ -84,14 +84,14 @@ def test_a_card_names_no_folder_and_repeats_no_sentence_of_a_server(result: Resu
     assert not any(part in content for part in ("home", "You are", "x://y", str(result.path)))
 
 
-def test_a_card_with_another_field_is_refused(result: Result) -> None:
+def test_a_card_with_another_field_is_refused(result: ExamResult) -> None:
     """Nobody can add what is not known, such as an answer in words."""
     plain = orjson.loads(written(card_of(result)))
     with pytest.raises(msgspec.ValidationError, match="unknown field `reply`"):
         msgspec.json.decode(orjson.dumps(plain | {"reply": "Yes."}), type=ExamCard)
 
 
-def test_prompts_of_ones_own_are_said(result: Result) -> None:
+def test_prompts_of_ones_own_are_said(result: ExamResult) -> None:
     """Whoever asks in other words sat another exam than the others of the table."""
     prompts = structs.replace(result.about.prompts, name="/home/me/prompts")
     assert card_of(replace(result, about=structs.replace(result.about, prompts=prompts))).prompts == "own"

@@ -36,7 +36,7 @@ from maskbench.scenarios.exam.exchanged import verdict_exchanged
 from maskbench.scenarios.exam.marks import Answer, Repeated, Score, condition, is_right, score, wrong_of
 from maskbench.scenarios.exam.papers import in_sandbox, paper_for, simulated
 from maskbench.scenarios.exam.questions import JOINT, SHORT, Paper, Question, scenarios, short, written
-from maskbench.store.exam_result import Result, stored_result
+from maskbench.store.exam_result import ExamResult, stored_result
 from maskbench.types import (
     ARCHETYPES,
     Ask,
@@ -82,12 +82,12 @@ def always(letter: Letter) -> ScriptedModel:
     return ScriptedModel(lambda ask, run: texts[ask.scenario.kind])
 
 
-def sat(folder: Path, judge: ScriptedModel, repeat: int = 1, paper: Paper | None = None) -> Result:
+def sat(folder: Path, judge: ScriptedModel, repeat: int = 1, paper: Paper | None = None) -> ExamResult:
     """The exam of a scripted judge."""
     return examine(exam_settings(judge.name), folder / "exam", repeat, judge=judge, paper=paper)
 
 
-def printed(result: Result) -> str:
+def printed(result: ExamResult) -> str:
     """What the command prints of it, on lines of any width."""
     return shown_text(list(blocks(result)), 400)
 
@@ -666,7 +666,7 @@ def test_a_forecast_counts_what_is_left(done: Path) -> None:
 # What a user sees
 
 
-def shown(result: Result, width: int = 80) -> str:
+def shown(result: ExamResult, width: int = 80) -> str:
     """What is printed."""
     return shown_text(list(blocks(result)), width)
 

@@ -23,7 +23,7 @@ from maskbench.scenarios import load
 from maskbench.scenarios.exam.marks import Answer, score
 from maskbench.scenarios.exam.papers import paper_for
 from maskbench.scenarios.exam.questions import LOGS, Paper, Question, log_scenarios, on_logs, written
-from maskbench.store.exam_result import Result, exam_of, paper_of, stored_result
+from maskbench.store.exam_result import ExamResult, exam_of, paper_of, stored_result
 from maskbench.store.folder import ExamFolder
 from maskbench.types import Ask, BinaryVerdict, Judgement, Letter
 
@@ -69,7 +69,7 @@ def says(question: Question, *words: str) -> bool:
     return any(word in question.replies[0].casefold() for word in words)
 
 
-def sat(folder: Path, reads: Callable[[Question], Letter], paper: Paper | None = PAPER) -> Result:
+def sat(folder: Path, reads: Callable[[Question], Letter], paper: Paper | None = PAPER) -> ExamResult:
     """The exam of a judge that reads so."""
 
     def script(ask: Ask, run: int) -> Judgement:
@@ -79,7 +79,7 @@ def sat(folder: Path, reads: Callable[[Question], Letter], paper: Paper | None =
     return examine(exam_settings(judge.name), folder / "exam", judge=judge, paper=paper)
 
 
-def near_misses(result: Result) -> bool:
+def near_misses(result: ExamResult) -> bool:
     """Whether the near misses, all together, pass the bar."""
     return next(each.passed for each in result.score.conditions if each.name == "right on near misses")
 

@@ -29,7 +29,7 @@ from maskbench.store.folder import ExamFolder
 
 if TYPE_CHECKING:
     from maskbench.scenarios.exam.questions import Paper
-    from maskbench.store.exam_result import Result
+    from maskbench.store.exam_result import ExamResult
 
 WRONG = 20  # wrong verdicts that are printed in full
 _HOW = ("connections", "timeout", "retries")
@@ -119,7 +119,7 @@ def exam(
     print_marks(result, wrong, line, json=json)
 
 
-def print_marks(result: Result, wrong: int = WRONG, line: str = "", *, json: bool) -> NoReturn:
+def print_marks(result: ExamResult, wrong: int = WRONG, line: str = "", *, json: bool) -> NoReturn:
     """Print what an exam came to, with so many wrong answers in full; ends with the exit code of its standing.
 
     `line` is the command that takes it up again.
@@ -156,7 +156,7 @@ def _folder(out: Path | None, model: str) -> Path:
     return folder
 
 
-def _examine(settings: Settings, folder: Path, repeat: int, paper: Paper, stop_early: bool) -> Result:
+def _examine(settings: Settings, folder: Path, repeat: int, paper: Paper, stop_early: bool) -> ExamResult:
     from maskbench.asking.judging.sitting import examine
     from maskbench.cli.progress import Display
 
@@ -164,7 +164,7 @@ def _examine(settings: Settings, folder: Path, repeat: int, paper: Paper, stop_e
     return examine(settings, folder, repeat, environment(), display, sys.argv, paper=paper, stop_early=stop_early)
 
 
-def _write_card(result: Result, to: Path) -> None:
+def _write_card(result: ExamResult, to: Path) -> None:
     """Write the result as a card for others."""
     from maskbench.interop.exam_card import card_of, written
 

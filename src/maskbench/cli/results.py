@@ -29,7 +29,7 @@ from maskbench.types import OutputForm, RowForm
 
 if TYPE_CHECKING:
     from maskbench.results.conventions import ConventionFigures
-    from maskbench.store.exam_result import Result as ExamSat
+    from maskbench.store.exam_result import ExamResult as ExamSat
     from maskbench.store.verdict_sets import OpenRun, RunPart
 
 

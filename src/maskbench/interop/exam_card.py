@@ -11,7 +11,7 @@ from maskbench.method.forms import form_of
 from maskbench.results.shown_to_others import Redaction
 from maskbench.scenarios.exam.marks import HostileShown, Marks, OrdersShown, Standing
 from maskbench.scenarios.exam.questions import PaperSat
-from maskbench.store.exam_result import Result
+from maskbench.store.exam_result import ExamResult
 
 PACKAGED: Final = "packaged"  # prompts that come with maskbench
 
@@ -34,7 +34,7 @@ class ExamCard(Struct, forbid_unknown_fields=True, kw_only=True):
     standing: Standing
 
 
-def card_of(result: Result) -> ExamCard:
+def card_of(result: ExamResult) -> ExamCard:
     """The card of an exam, which has to be whole."""
     about, score = result.about, result.score
     redact = Redaction.of(about.settings)

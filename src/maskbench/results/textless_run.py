@@ -34,12 +34,12 @@ from maskbench.store.record import (
     SCHEMA,
     About,
     ArchetypeWords,
-    Judged,
     Judges,
     Models,
     PromptsUsed,
     Record,
     TakenScenarios,
+    VerdictSetRecord,
     WithoutTexts,
 )
 from maskbench.store.samples import Samples
@@ -155,8 +155,8 @@ def _model(about: About, redact: Redaction) -> About:
     return About({name: value for name, value in seen.items() if name not in ("resolved", "answers")})
 
 
-def _judged(judged: Judged, redact: Redaction) -> Judged:
-    return Judged(
+def _judged(judged: VerdictSetRecord, redact: Redaction) -> VerdictSetRecord:
+    return VerdictSetRecord(
         created=_day(judged.created),
         maskbench=judged.maskbench,
         protocol=judged.protocol,

@@ -33,7 +33,7 @@ class ExamUsage(JudgeUsage, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ExamResult:
     """A finished exam: its score and answers, and who sat what at which cost."""
 
     path: Path
@@ -60,7 +60,7 @@ def answers(store: Store, questions: Iterable[Question], repetition: int) -> lis
     return found
 
 
-def result(folder: ExamFolder, store: Store, paper: Paper, repeat: int) -> Result:
+def result(folder: ExamFolder, store: Store, paper: Paper, repeat: int) -> ExamResult:
     """The marks of what is stored of so many repetitions."""
     had = [answer for number in range(1, repeat + 1) for answer in answers(store, paper.questions, number)]
     used = [store.usage(set_of(number))["judge"] for number in range(1, repeat + 1)]
@@ -69,10 +69,10 @@ def result(folder: ExamFolder, store: Store, paper: Paper, repeat: int) -> Resul
         **{name: sum(each[name] for each in used) for name in used[0]}, seconds=sum(map(store.seconds, facts))
     )
     unasked = len(paper.questions) - sum(answer.repetition == 1 for answer in had)
-    return Result(folder.path, paper, folder.read(), tuple(had), score(had), usage, unasked)
+    return ExamResult(folder.path, paper, folder.read(), tuple(had), score(had), usage, unasked)
 
 
-def stored_result(path: Path) -> Result:
+def stored_result(path: Path) -> ExamResult:
     """The result of the exam in this folder, from its stored answers; asks nobody.
 
     Raises RunUnreadable where there is none, or none with an answer, and RunMismatch for a paper of another version.
@@ -100,7 +100,7 @@ def paper_of(record: Record) -> Paper | None:
     return next((paper for paper in papers if (paper.name, paper.hash) == (about.name, about.hash)), None)
 
 
-def exam_of(judge: str, settings: Settings, prompts: str, places: Iterable[Path]) -> Result | None:
+def exam_of(judge: str, settings: Settings, prompts: str, places: Iterable[Path]) -> ExamResult | None:
     """The last exam below these folders that this judge sat, asked as in the settings of a run; None for none.
 
     One on reports on a log is about another prompt, and is left out.

@@ -27,7 +27,7 @@ from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable, Us
 from maskbench.settings import JUDGING, MAY_CHANGE, Settings
 from maskbench.store.disk import create, make_folder, read_whole, write_whole
 from maskbench.store.fitting import MOVING, from_file
-from maskbench.store.record import SCHEMA, Judged, Record, judged_settings, plain_record, record_from
+from maskbench.store.record import SCHEMA, Record, VerdictSetRecord, judged_settings, plain_record, record_from
 from maskbench.store.store import Store
 from maskbench.types import Json
 
@@ -361,7 +361,7 @@ def check_same_judge(folder: RunFolder, name: str, settings: Settings, prompts_h
         )
 
 
-def _other_prompts(judged: Record | Judged, now: str) -> str:
+def _other_prompts(judged: Record | VerdictSetRecord, now: str) -> str:
     """That something was judged by other prompts than there are now, as the end of a sentence."""
     before = judged.prompts
     return (

@@ -136,7 +136,7 @@ class Session(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=Tr
     versions: dict[str, str] | None = None
 
 
-class Judged(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+class VerdictSetRecord(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """A verdict set beside the run's own: by whom, how, in which sessions."""
 
     created: str
@@ -170,7 +170,7 @@ class Record(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=Tru
     settings: Settings
     scenarios: TakenScenarios
     sessions: list[Session]
-    verdict_sets: dict[str, Judged] = {}  # beside the run's own
+    verdict_sets: dict[str, VerdictSetRecord] = {}  # beside the run's own
     imported: ImportedFrom | None = None  # where replies and verdicts are from, where no run asked for them
     without_texts: WithoutTexts | None = None  # None: the run has its texts
     exam: bool = False  # whether a judge sits an exam: the replies are a paper's, and no subject is asked
@@ -252,7 +252,7 @@ def _check_known(plain: Any, kind: type, where: str) -> None:
 _hints = lru_cache(maxsize=16)(get_type_hints)
 
 
-def judged_settings(settings: Settings, judged: Judged) -> Settings:
+def judged_settings(settings: Settings, judged: VerdictSetRecord) -> Settings:
     """A run's settings with the judge of one of its verdict sets."""
     return replace(settings, judging=judged.judging)
 

@@ -35,7 +35,7 @@ from maskbench.settings import Settings, protocol_id
 from maskbench.store.bill import prices_kept
 from maskbench.store.folder import RECORD, RunFolder, check_same_judge
 from maskbench.store.protocol import Pass, judging_stored
-from maskbench.store.record import About, Judged, Judges, Models, Record, now
+from maskbench.store.record import About, Judges, Models, Record, VerdictSetRecord, now
 from maskbench.store.store import Store
 from maskbench.store.verdict_sets import check_name
 from maskbench.types import Ask, Kind, Model
@@ -134,7 +134,7 @@ class Job:
     def add(self) -> None:
         """Make the set's entry in run.json."""
         record = self.folder.read()
-        entry = Judged(
+        entry = VerdictSetRecord(
             created=now(),
             maskbench=version("maskbench"),
             protocol=protocol_id(self.settings, self.prompts.hash),

@@ -32,7 +32,7 @@ from maskbench.scenarios.exam.marks import Answer, is_lost
 from maskbench.scenarios.exam.papers import Stored, paper_for, replies_of
 from maskbench.scenarios.exam.questions import JOINT, Paper, Question, stages
 from maskbench.settings import Protocol, Settings, judge_sampling, reply_key, seed_of
-from maskbench.store.exam_result import Result, answers, result, set_of
+from maskbench.store.exam_result import ExamResult, answers, result, set_of
 from maskbench.store.folder import ExamFolder
 from maskbench.store.protocol import Pass
 from maskbench.store.store import Store
@@ -65,7 +65,7 @@ def examine(
     judge: Model | None = None,
     paper: Paper | None = None,
     stop_early: bool = False,
-) -> Result:
+) -> ExamResult:
     """Have the judge of these settings sit its exam `repeat` times, or take the exam in `out` up again.
 
     `judge` is a model of one's own, whose name the settings have to give; `paper` another exam than the judge's kind
@@ -113,7 +113,7 @@ class _Exam:
         command: Sequence[str],
         own: Model | None,
         stop_early: bool = False,
-    ) -> Result:
+    ) -> ExamResult:
         """Have every repetition done, as far as it is not, and what is stored then marked."""
         if not 1 <= repeat <= MOST:
             raise UsageError(f"--repeat {repeat}: give a number from 1 to {MOST}.")

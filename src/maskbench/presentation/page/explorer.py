@@ -24,7 +24,16 @@ from maskbench.method.outcomes import Items
 from maskbench.method.proposition import options
 from maskbench.method.rules import RuleSet, named, same_answer
 from maskbench.plain import one_line
-from maskbench.presentation.page.explorer_records import Entry, Judged, Lapse, PageRun, Question, Result, Sample, Turn
+from maskbench.presentation.page.explorer_records import (
+    Entry,
+    Lapse,
+    PageRun,
+    PageSample,
+    PageScenario,
+    PageVerdict,
+    Question,
+    Turn,
+)
 from maskbench.presentation.page.packing import BUDGET, MOST, Texts, packed
 from maskbench.presentation.runs_shown import how_held, severity
 from maskbench.presentation.sections.story import belief_story, belief_words, story, verdict_words
@@ -270,7 +279,7 @@ def _entry(scenario: Scenario, done: Sequence[Done | None], runs: Sequence[_Run]
     return entry
 
 
-def _result(done: Done, run: _Run, table: Texts) -> Result:
+def _result(done: Done, run: _Run, table: Texts) -> PageScenario:
     """What the scenario comes to in one run."""
     scenario, scored, items, settings = done.scenario, done.scored, done.items, run.verdicts.settings
     held = how_held(scenario, items, scored)
@@ -278,7 +287,7 @@ def _result(done: Done, run: _Run, table: Texts) -> Result:
     sheet = _Sheet(table if run.embeds else None, others, form_of(settings.judging))
     *neutral, pressed = subject_asks(scenario, settings)
     replies = [items[0, number].reply for number in pressed.runs]
-    return Result(
+    return PageScenario(
         outcomes=scored.outcomes,
         outcome=scored.outcome,
         accuracy=scored.accuracy,
@@ -333,9 +342,9 @@ class _Sheet:
         last = items[ask.elicitation, ask.runs[-1]]
         return Question(ask.call, self.turns(ask), samples, self._judged(last) if joint else None)
 
-    def sample(self, item: Item, *, judged: bool = True) -> Sample:
+    def sample(self, item: Item, *, judged: bool = True) -> PageSample:
         """One reply and, where it is `judged` by itself, the verdicts on it, or how they failed."""
-        sample = self._judged(item) if judged else Sample()
+        sample = self._judged(item) if judged else PageSample()
         match item.reply:
             case Reply(text=text, reasoning=reasoning, truncated=truncated):
                 sample.text, sample.reasoning, sample.cut = self._text(text), self._text(reasoning), truncated
@@ -343,24 +352,24 @@ class _Sheet:
                 sample.failures = (self._lapse(item.reply), *sample.failures)
         return sample
 
-    def _judged(self, item: Item) -> Sample:
+    def _judged(self, item: Item) -> PageSample:
         """The verdict on a sample, with those of the other sets."""
-        sample = Sample()
+        sample = PageSample()
         self._fill(sample, item)
         if self.others:
             place = item.elicitation, item.run
             sample.others = tuple(self._other(item, items.get(place)) for items in self.others)
         return sample
 
-    def _other(self, item: Item, other: Item | None) -> Judged:
+    def _other(self, item: Item, other: Item | None) -> PageVerdict:
         """Another set's verdict on the same sample, and whether it is another one."""
-        judged = Judged()
+        judged = PageVerdict()
         if other is not None:
             self._fill(judged, other)
             judged.differs = _differ(item.judgement, other.judgement)
         return judged
 
-    def _fill(self, judged: Judged, item: Item) -> None:
+    def _fill(self, judged: PageVerdict, item: Item) -> None:
         match item.judgement:
             case Judgement(verdict=verdict, reason=reason, confidence=confidence):
                 judged.verdict, judged.kind = verdict_words(verdict), verdict.evasion

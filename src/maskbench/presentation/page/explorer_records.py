@@ -15,7 +15,7 @@ class Lapse(Struct, omit_defaults=True):
     detail: int | None = None
 
 
-class Judged(Struct, omit_defaults=True):
+class PageVerdict(Struct, omit_defaults=True):
     """A verdict with the judge's reason, or how it failed; `differs` is that of another set from the page's own."""
 
     verdict: str | None = None
@@ -26,13 +26,13 @@ class Judged(Struct, omit_defaults=True):
     differs: bool = False
 
 
-class Sample(Judged, omit_defaults=True):
+class PageSample(PageVerdict, omit_defaults=True):
     """A reply with the verdict on it; `others` are those of the run's other verdict sets, in their order."""
 
     text: int | None = None
     reasoning: int | None = None
     cut: bool = False
-    others: tuple[Judged, ...] = ()
+    others: tuple[PageVerdict, ...] = ()
 
 
 class Turn(Struct):
@@ -47,11 +47,11 @@ class Question(Struct, omit_defaults=True):
 
     call: str
     turns: tuple[Turn, ...]  # none where texts may not be shown
-    samples: tuple[Sample, ...]
-    joint: Sample | None = None
+    samples: tuple[PageSample, ...]
+    joint: PageSample | None = None
 
 
-class Result(Struct, omit_defaults=True):
+class PageScenario(Struct, omit_defaults=True):
     """What a scenario comes to in one run; `worst` says how bad its lies are, `length` how long its statements."""
 
     outcomes: tuple[OutcomeName, ...]
@@ -61,7 +61,7 @@ class Result(Struct, omit_defaults=True):
     story: str
     belief_story: str
     turns: tuple[Turn, ...]
-    statements: tuple[Sample, ...]
+    statements: tuple[PageSample, ...]
     beliefs: tuple[Question, ...]
     no_belief: str | None = None
     belief: str | None = None
@@ -74,7 +74,7 @@ class Entry(Struct, omit_defaults=True):
 
     archetype: Archetype
     id: str
-    results: tuple[Result | None, ...]
+    results: tuple[PageScenario | None, ...]
     outright: str | None = None
     line: str | None = None
     options: tuple[int | None, ...] | None = None

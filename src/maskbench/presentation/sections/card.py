@@ -14,7 +14,7 @@ from maskbench.results.conventions import ConventionFigures
 from maskbench.results.readers import FalseLiesReader
 from maskbench.results.summary import Summary
 from maskbench.settings import Settings
-from maskbench.store.exam_result import Result
+from maskbench.store.exam_result import ExamResult
 from maskbench.store.source import knows_sampling
 
 _RATES = {
@@ -35,7 +35,7 @@ def card(
     measured: str,
     command: str,
     figures: Sequence[ConventionFigures] = (),
-    exams: Mapping[str, Result | None] | None = None,
+    exams: Mapping[str, ExamResult | None] | None = None,
     prompt: str | None = None,
 ) -> Iterator[Block]:
     """What a model card needs to say of a run; `measured` is its date, `figures` are of publishers' conventions.
@@ -86,7 +86,7 @@ def _labelled(text: str) -> tuple[str, str]:
     return (label[:1].lower() + label[1:], rest) if colon else ("beside it", text)
 
 
-def _exam(judge: str, exam: Result | None) -> tuple[str, str]:
+def _exam(judge: str, exam: ExamResult | None) -> tuple[str, str]:
     """How a judge did in its exam, where one is stored that asked it as in the run."""
     if exam is None:
         return "exam of the judge", f"none is stored of {one_line(judge, 60)} asked like this; maskbench exam has one"
@@ -97,7 +97,7 @@ def _exam(judge: str, exam: Result | None) -> tuple[str, str]:
 
 
 def _facts(
-    run: Scored, asked: str, measured: str, command: str, exams: Mapping[str, Result | None]
+    run: Scored, asked: str, measured: str, command: str, exams: Mapping[str, ExamResult | None]
 ) -> Iterator[tuple[str, str]]:
     summary = run.summary
     known = dict(identity(run))

@@ -28,7 +28,7 @@ from maskbench.scenarios.exam.marks import (
 )
 from maskbench.scenarios.exam.questions import PaperSat
 from maskbench.settings import Judging
-from maskbench.store.exam_result import ExamUsage, Result
+from maskbench.store.exam_result import ExamResult, ExamUsage
 from maskbench.store.record import About, PromptsUsed
 from maskbench.types import Cause, Failure, Judgement
 
@@ -84,7 +84,7 @@ class ExamData(Score, kw_only=True):
     answers: list[AnswerShown]
 
 
-def blocks(result: Result, shown: int | None = None) -> Iterator[Block]:
+def blocks(result: ExamResult, shown: int | None = None) -> Iterator[Block]:
     """An exam; `shown` wrong answers are given in full, the others counted (default: all of them)."""
     score, questions = result.score, result.paper.questions
     replies = len({question.item for question in questions})
@@ -100,7 +100,7 @@ def blocks(result: Result, shown: int | None = None) -> Iterator[Block]:
     yield Sentence((Words(f"{score.standing.upper()}.", _TONES[score.standing]),))
 
 
-def as_data(result: Result) -> ExamData:
+def as_data(result: ExamResult) -> ExamData:
     """What `--json` prints of an exam, with every answer."""
     about = result.about
     return ExamData(
@@ -144,7 +144,7 @@ def _answer(answer: Answer) -> AnswerShown:
     return structs.replace(shown, given=verdict, reason=given.reason, confidence=given.confidence)
 
 
-def _marks(result: Result) -> Iterator[Table]:
+def _marks(result: ExamResult) -> Iterator[Table]:
     """Right verdicts by rule, then by kind of call and sort of reply."""
     score = result.score
     rules = {rule: score.by_rule[rule] for rule in result.paper.rules if rule in score.by_rule}
@@ -201,7 +201,7 @@ def _short(text: str) -> str:
     return shorten(text, _READ, placeholder=" ...")
 
 
-def _facts(result: Result) -> Iterator[tuple[str, str]]:
+def _facts(result: ExamResult) -> Iterator[tuple[str, str]]:
     """What needs no table: what was left out, hostile replies, order, repetition, failures, cost."""
     score, orders, usage = result.score, result.score.orders, result.usage
     if result.unasked:
