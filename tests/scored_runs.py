@@ -16,7 +16,7 @@ from maskbench.results.summary import Background, summarise
 from maskbench.scenarios import Identity
 from maskbench.settings import Settings
 from maskbench.store.record import SCHEMA, About, Models, Record, TakenScenarios
-from maskbench.store.verdict_sets import JudgeShown, JudgeUsage, SubjectUsage, Usage
+from maskbench.store.verdict_sets import JudgeShown, JudgeUsage, RunUsage, SubjectUsage
 from maskbench.types import Scored
 from outcomes import one
 
@@ -79,7 +79,7 @@ def reader(kind: type[R], **known: Any) -> R:
 def scored_result(name: str, scored: str | Sequence[Scored], public: str | None = None, **changed: Any) -> Result:
     """A result of this name; `changed` are fields of its settings, or of Result."""
     run = scored_run(name, scored, **{key: changed.pop(key) for key in list(changed) if key in SETTINGS.options})
-    nothing = Usage(SubjectUsage(0, 0, 0, 0, False), JudgeUsage(0, 0, 0, 0), 0.0)
+    nothing = RunUsage(SubjectUsage(0, 0, 0, 0, False), JudgeUsage(0, 0, 0, 0), 0.0)
     taken = replace_taken(run.record.scenarios, run.settings.design.name, public)
     background = Background(
         protocol=run.protocol,

@@ -19,7 +19,7 @@ from maskbench.results.summary import Background, Summary, summarise
 from maskbench.settings import Settings
 from maskbench.store.fitting import fitted
 from maskbench.store.record import About, TakenScenarios
-from maskbench.store.verdict_sets import JudgeShown, JudgeUsage, SubjectUsage, Usage
+from maskbench.store.verdict_sets import JudgeShown, JudgeUsage, RunUsage, SubjectUsage
 from maskbench.types import Ask, Failure, Item, Judgement, Model, Reply, Scenario, Scored
 from scored_runs import reader
 
@@ -88,7 +88,7 @@ def summarised(rows: Iterable[Scored], chosen: Settings, **about: Any) -> Summar
         judge=fitted(judge, JudgeShown),
         judges=(chosen.judging.judge, chosen.judging.numeric_judge),
         scenarios=TakenScenarios(measured_hash=taken["hash"], public=None, **taken),
-        usage=Usage(SubjectUsage(1, 1, 1, 1, at_least=False), JudgeUsage(1, 1, 1, 1), 1.0),
+        usage=RunUsage(SubjectUsage(1, 1, 1, 1, at_least=False), JudgeUsage(1, 1, 1, 1), 1.0),
         version="0.0",
     )
     readers = Readers((reader(AskedReader), reader(PlantedReader), reader(ReportsReader)))

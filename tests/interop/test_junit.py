@@ -9,7 +9,7 @@ import pytest
 
 import measured_runs
 from flows import typed
-from maskbench.interop.junit import Case, xml
+from maskbench.interop.junit import JunitCase, xml
 
 HOSTILE = 'a & b <script>"\x00\x1b[31m\x0b\ufffe\ud800 ]]> </failure>\u202e'
 
@@ -64,7 +64,7 @@ def test_a_check_that_cannot_begin_leaves_no_file_of_before(run: Path, tmp_path:
 def test_hostile_text_is_text() -> None:
     """Markup, control characters and what XML has no way to say change nothing of the document."""
     for ended in ("passed", "failure", "error"):
-        content = xml([Case(HOSTILE, HOSTILE, ended)], HOSTILE)
+        content = xml([JunitCase(HOSTILE, HOSTILE, ended)], HOSTILE)
         root = ElementTree.fromstring(content)  # noqa: S314  # we wrote it
         (case,) = root.iter("testcase")
         assert "<script>" in case.attrib["name"]

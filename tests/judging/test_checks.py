@@ -10,7 +10,7 @@ import pytest
 from maskbench.cli.label import _closing
 from maskbench.method.rules import named
 from maskbench.presentation.of_one_run import result as blocks_of
-from maskbench.presentation.page.server.label_page import Asked, Labelling
+from maskbench.presentation.page.server.label_page import Labelling, RaterRequest
 from maskbench.presentation.terminal import text
 from maskbench.results.calibration import LabelsReader
 from maskbench.results.people.labelled_outcomes import Drawn, draw_checks, drawn, how_many, labels_of, prepare
@@ -117,7 +117,7 @@ def test_the_third_person_is_given_checks_without_the_raters_verdicts(folder: Ru
     part = next(each.parts[0] for each in scenarios if isinstance(verdicts[each.parts[0].id], BinaryVerdict))
     give(labels, "Ben", {part.id: BinaryVerdict("D")})
     checks = drawn_by(folder, labels)
-    work = Labelling(labels, scenarios, "Cleo", "adjudicator")._work(Asked("Cleo"))
+    work = Labelling(labels, scenarios, "Cleo", "adjudicator")._work(RaterRequest("Cleo"))
     given = {each.id: each.raters for parts in work.scenarios for each in parts}
     wanted = {each.id for about in scenarios if about.scenario.key in checks for each in about.parts}
     assert given.keys() == wanted | {part.id}

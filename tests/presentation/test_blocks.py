@@ -15,13 +15,13 @@ from maskbench.presentation import markdown
 from maskbench.presentation.blocks import (
     Bars,
     Block,
-    Case,
     Facts,
     Figure,
     Folded,
     Heading,
     Listed,
     Only,
+    ReplyCard,
     Section,
     Sentence,
     Table,
@@ -99,7 +99,7 @@ def test_markdown_beginnings_stay_sentences() -> None:
 
 def test_a_figure_is_its_table_where_there_are_no_charts() -> None:
     """Text media show what stands behind the chart, the page the chart; what a page folds has a title in text."""
-    case = Case("a", "#a", "b", (("A", "yes"),), (("answered", "c"),))
+    case = ReplyCard("a", "#a", "b", (("A", "yes"),), (("answered", "c"),))
     figure, folded = Figure((Bars(()),), "title", TABLE), Folded("more", (case,))
     read = Heading("a: b"), Facts((("A", "yes"), ("answered", "c")))
     assert list(seen((figure, folded), "text")) == [TABLE, Heading("more"), *read]

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from hostile import hostile_run
-from maskbench.presentation.blocks import Case
+from maskbench.presentation.blocks import ReplyCard
 from maskbench.presentation.page.page import render
 from maskbench.presentation.runs_shown import runs
 from maskbench.presentation.sections.story import worst_lies
 from measured_runs import run
 
 
-def cases(*paths: Path, with_texts: bool = True) -> list[Case]:
+def cases(*paths: Path, with_texts: bool = True) -> list[ReplyCard]:
     """The cards on these runs."""
     with runs(paths, None, None) as shown:
-        return [block for block in worst_lies(shown, lambda _: with_texts) if isinstance(block, Case)]
+        return [block for block in worst_lies(shown, lambda _: with_texts) if isinstance(block, ReplyCard)]
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from test_labels import by_judge, give, sampled
 from flows import typed
 from maskbench.asking.judging.judge_again import judge
 from maskbench.method.rules import named
-from maskbench.presentation.sections.people import Told, blocks
+from maskbench.presentation.sections.people import Disclosure, blocks
 from maskbench.presentation.terminal import text
 from maskbench.results.calibration import LabelsReader
 from maskbench.results.people.against_judge import AgreementData, measured
@@ -45,7 +45,7 @@ def held(folder: RunFolder) -> AgreementData:
 
 def printed(data: AgreementData, width: int = 200) -> str:
     """What people read of it."""
-    return text(list(blocks(data, 1, Told(worst=5))), width)
+    return text(list(blocks(data, 1, Disclosure(worst=5))), width)
 
 
 def joined(told: str) -> str:

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from maskbench.cli import main
-from maskbench.cli.boards import Told
+from maskbench.cli.boards import CheckOutput
 from maskbench.cli.boards import check as command
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.results.gate import Limits, check_run
@@ -73,7 +73,7 @@ def test_not_a_run(tmp_path: Path) -> None:
 def test_a_baseline_alone_is_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without --max-lie the difference is what is tested, and the limits on errors, honesty and cuts stay."""
     honest, liar = run(tmp_path / "honest", HONEST), run(tmp_path / "liar", "sim/lie=0.5,evade=0.1")
-    assert code(honest, baseline=liar, told=Told(json=True)) == 0
+    assert code(honest, baseline=liar, told=CheckOutput(json=True)) == 0
     data = orjson.loads(capsys.readouterr().out)
     names = [condition["name"].partition(",")[0] for condition in data["conditions"]]
     assert names == ["error rate", "P(honest)", "statements cut at the token limit", "P(lie) minus baseline's"]
@@ -146,7 +146,7 @@ def test_says_what_to_type(tmp_path: Path) -> None:
 
 def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--json` holds verdict, exit code and every condition."""
-    assert code(run(tmp_path / "run", HONEST), max_lie=0.5, told=Told(json=True)) == 0
+    assert code(run(tmp_path / "run", HONEST), max_lie=0.5, told=CheckOutput(json=True)) == 0
     data = orjson.loads(capsys.readouterr().out)
     assert data["verdict"] == "passed"
     assert data["exit_code"] == 0

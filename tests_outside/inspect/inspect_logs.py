@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import inspect_ai.log  # noqa: F401 - teaches zipfile Zstandard
 
-from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source
+from maskbench.interop.imported_rows import ImportedReply, ImportedScenario, Source, SourceFacts
 from maskbench.interop.inspect_log import read_inspect
 
 Made = dict[str, Any]
@@ -160,7 +160,7 @@ def lying(path: Path, name: str, size: int, data: bytes) -> Path:
 
 def read(path: Path, subject: str | None = None) -> tuple[Source, list[ImportedScenario]]:
     """What is read of a log."""
-    return read_inspect(path, Asked(subject))
+    return read_inspect(path, SourceFacts(subject))
 
 
 def replies(path: Path) -> dict[tuple[int, int], ImportedReply]:

@@ -27,7 +27,7 @@ from inspect_logs import (
     sample,
 )
 from maskbench.errors import ScenarioError, UsageError
-from maskbench.interop.imported_rows import Asked
+from maskbench.interop.imported_rows import SourceFacts
 from maskbench.interop.importing import import_run
 from maskbench.interop.inspect_log import scenarios_in_log
 from maskbench.method.rules import named
@@ -483,11 +483,11 @@ def test_escapes_in_names_are_taken_out(tmp_path: Path) -> None:
 
 def test_the_log_holds_its_scenarios(tmp_path: Path) -> None:
     """The scenarios can be taken out of the log itself; a sample without its conversation is named."""
-    (scenario,) = scenarios_in_log(eval_file(tmp_path / "log", [sample()]), Asked())
+    (scenario,) = scenarios_in_log(eval_file(tmp_path / "log", [sample()]), SourceFacts())
     assert (scenario.key, scenario.truth, scenario.questions) == (("known_facts", "t1"), "B", QUESTIONS)
     lacking = {name: text for name, text in FACTS.items() if name != "pressured_user_prompt"}
     with pytest.raises(ScenarioError, match="row 1, column user_prompt"):
-        scenarios_in_log(eval_file(tmp_path / "other", [sample(["No."], (), [], metadata=lacking)]), Asked())
+        scenarios_in_log(eval_file(tmp_path / "other", [sample(["No."], (), [], metadata=lacking)]), SourceFacts())
 
 
 def test_the_log_that_is_timed_is_one(tmp_path: Path) -> None:

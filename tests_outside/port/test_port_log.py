@@ -19,7 +19,7 @@ import scenarios
 from chat_server import Answer, Body, serve
 from flows import in_thread, typed
 from maskbench.interop.imported import Imported
-from maskbench.interop.imported_rows import Asked, ImportedReply
+from maskbench.interop.imported_rows import ImportedReply, SourceFacts
 from maskbench.interop.importing import import_run
 from maskbench.interop.inspect_files import opened
 from maskbench.interop.inspect_log import read_inspect
@@ -92,7 +92,7 @@ def brought(path: Path, *options: str, of: int = 24, address: str | None = None)
     told = orjson.loads(done.stdout.splitlines()[-1])
     imported = import_run(told["place"], path / "run", str(folder))
     first = [each for each in told["scores"] if each["epoch"] == 1]
-    _, rows = read_inspect(Path(told["place"]), Asked())
+    _, rows = read_inspect(Path(told["place"]), SourceFacts())
     return Brought(
         imported,
         {(each["archetype"], each["task_id"]): each["value"] and NAMES[each["value"]["honesty"]] for each in first},

@@ -30,7 +30,7 @@ from maskbench.store.folder import RunFolder
 from maskbench.types import OutputForm
 
 if TYPE_CHECKING:
-    from maskbench.interop.junit import Case
+    from maskbench.interop.junit import JunitCase
     from maskbench.presentation.blocks import Block, Section
     from maskbench.results.gate import Check, Limits
     from maskbench.results.leaderboard_data import Page
@@ -43,7 +43,7 @@ _PAPER = 100  # columns of a text in a file
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class CheckOutput:
     """What a check prints, and which file it leaves for CI."""
 
     format: Format = "text"
@@ -87,34 +87,34 @@ class Told:
             yield
         except Exception as error:
             if self.junit is not None:
-                from maskbench.interop.junit import Case
+                from maskbench.interop.junit import JunitCase
                 from maskbench.results.shown_to_others import Redaction
 
                 told = str(error) if isinstance(error, MaskbenchError) else f"{type(error).__name__}: {error}"
-                case = Case("the check", Redaction()(told), "error")
+                case = JunitCase("the check", Redaction()(told), "error")
                 _leave([case], self.junit, "no run" if run is None else run.name)
             raise
 
 
-USUAL = Told()
+USUAL = CheckOutput()
 
 
-def _leave(cases: list[Case], path: Path, name: str) -> None:
+def _leave(cases: list[JunitCase], path: Path, name: str) -> None:
     from maskbench.interop.junit import write
 
     write(cases, path, name)
 
 
-def _cases(check: Check) -> list[Case]:
+def _cases(check: Check) -> list[JunitCase]:
     """A case for each condition; what stands in the way of the check is an error."""
-    from maskbench.interop.junit import Case
+    from maskbench.interop.junit import JunitCase
     from maskbench.presentation.sections.gate import finding, why_not
 
     cases = [
-        Case(each.name, finding(each), "passed") if each.passed else Case(each.name, why_not(each), "failure")
+        JunitCase(each.name, finding(each), "passed") if each.passed else JunitCase(each.name, why_not(each), "failure")
         for each in check.conditions
     ]
-    return cases + [Case("measurable", obstacle, "error") for obstacle in check.obstacles]
+    return cases + [JunitCase("measurable", obstacle, "error") for obstacle in check.obstacles]
 
 
 def check(
@@ -158,7 +158,7 @@ def check(
     rules: RulesOfRun = None,
     verdicts: Verdicts = None,
     as_: As = None,
-    told: Told = USUAL,
+    told: CheckOutput = USUAL,
 ) -> None:
     """Check in CI that a run stays within limits.
 

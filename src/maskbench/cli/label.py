@@ -272,13 +272,13 @@ def _serve(
 
 def _show(run: Path, verdicts: str | None, shown: AgreementOptions) -> None:
     """Print the judge of RUN against those who labelled it, and these against each other; no model is asked."""
-    from maskbench.presentation.sections.people import Told, blocks
+    from maskbench.presentation.sections.people import Disclosure, blocks
     from maskbench.results.people.against_judge import measured
     from maskbench.store.verdict_sets import reading
 
     with reading(run) as opened:
         data = measured(opened, verdicts, named(shown.rules) if shown.rules else None)
-    told = Told(worst=5 if shown.worst is None else shown.worst, scenarios=opened.record.scenarios)
+    told = Disclosure(worst=5 if shown.worst is None else shown.worst, scenarios=opened.record.scenarios)
     print_data(data, blocks(data, opened.settings.design.statements, told), json=shown.json)
 
 

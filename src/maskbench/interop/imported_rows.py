@@ -81,7 +81,7 @@ class Source:
     exchanged: bool = False  # A and B of each of them have changed places, or not, by a coin
 
 
-class Asked(NamedTuple):
+class SourceFacts(NamedTuple):
     """What the user says of a source that does not say it itself."""
 
     subject: str | None = None

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from maskbench.errors import UsageError
 from maskbench.interop.imported import Imported, ScenariosGiven, import_rows
-from maskbench.interop.imported_rows import Asked, ImportedScenario, Source
+from maskbench.interop.imported_rows import ImportedScenario, Source, SourceFacts
 from maskbench.interop.inspect_files import is_log
 from maskbench.interop.inspect_own_log import read_log, scenarios_of_log
 from maskbench.interop.published_rows import is_published, read_published, scenarios_in
@@ -29,7 +29,7 @@ from maskbench.types import ImportForm, Scenario
 
 _HEAD = 2**20  # bytes that a format is recognised by
 
-ReadRows: TypeAlias = Callable[[Path, Asked], tuple[Source, list[ImportedScenario]]]
+ReadRows: TypeAlias = Callable[[Path, SourceFacts], tuple[Source, list[ImportedScenario]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Reader:
 
     fits: Callable[[Path, bytes], bool]
     read: ReadRows
-    scenarios: Callable[[Path, Asked], list[Scenario]] | None = None
+    scenarios: Callable[[Path, SourceFacts], list[Scenario]] | None = None
     labels: Callable[[Path, RunFolder], None] | None = None
 
 
@@ -64,7 +64,7 @@ def import_run(
     Raises ScenarioError with every row that does not fit, UsageError for a source that is none or an `out` that is
     there.
     """
-    place, asked = Path(path), Asked(subject, judge)
+    place, asked = Path(path), SourceFacts(subject, judge)
     environ = environment(Path.cwd()) if environ is None else environ
     reader = READERS[_format_of(place, format)]
     given = _scenarios(place, asked, reader, scenarios, environ)
@@ -76,7 +76,7 @@ def import_run(
 
 
 def _scenarios(
-    path: Path, asked: Asked, reader: Reader, scenarios: str | None, environ: Mapping[str, str]
+    path: Path, asked: SourceFacts, reader: Reader, scenarios: str | None, environ: Mapping[str, str]
 ) -> ScenariosGiven:
     """The scenarios that were asked: the set that is named, or what the source holds itself."""
     is_own = scenarios is None or Path(scenarios).resolve() == path.resolve()

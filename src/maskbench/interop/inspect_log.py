@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from msgspec import Struct
 
 from maskbench.errors import Problem, UsageError
-from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of, its_scenarios
+from maskbench.interop.imported_rows import ImportedReply, ImportedScenario, Source, SourceFacts, file_of, its_scenarios
 from maskbench.interop.inspect_files import Log, calls_of, is_log, kept_in, opened, outputs
 from maskbench.method.ends import end_of
 from maskbench.method.rules import PORT_ARGUMENTS, as_in_the_log, named
@@ -149,7 +149,7 @@ class _Slot:
         return isinstance(self.outcome, Reply) and self.outcome.text.strip() != (self.judged or "").strip()
 
 
-def read_inspect(path: Path, asked: Asked) -> tuple[Source, list[ImportedScenario]]:
+def read_inspect(path: Path, asked: SourceFacts) -> tuple[Source, list[ImportedScenario]]:
     """What a log holds, or a folder of logs of one measurement: several archetypes, or attempts of one task.
 
     Of a scenario that several logs have, the latest stands that came to its end. Raises UsageError with the file and
@@ -170,7 +170,7 @@ def read_inspect(path: Path, asked: Asked) -> tuple[Source, list[ImportedScenari
     return _source(heads, taken, asked), [row for _, _, row in taken.rows.values()]
 
 
-def scenarios_in_log(path: Path, asked: Asked) -> list[Scenario]:
+def scenarios_in_log(path: Path, asked: SourceFacts) -> list[Scenario]:
     """The scenarios that the logs hold themselves; raises ScenarioError with every sample that holds none."""
     return its_scenarios(path, _scenarios(path))
 
@@ -470,7 +470,7 @@ def _as_the_task(text: str) -> Judgement | None:
 # Where it is from
 
 
-def _source(heads: Sequence[tuple[Path, EvalLog]], taken: _Taken, asked: Asked) -> Source:
+def _source(heads: Sequence[tuple[Path, EvalLog]], taken: _Taken, asked: SourceFacts) -> Source:
     """What the logs say of themselves, and what they do not hold."""
     header = heads[0][1]
     shape = _shape(header)

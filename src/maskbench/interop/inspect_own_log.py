@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 
 from maskbench.asking.options import check
 from maskbench.errors import UsageError
-from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of
+from maskbench.interop.imported_rows import ImportedReply, ImportedScenario, Source, SourceFacts, file_of
 from maskbench.interop.inspect_files import Log, calls_of, kept_in, opened, spans_of
 from maskbench.interop.inspect_log import (
     FORMAT,
@@ -84,7 +84,7 @@ class _Kept(Struct):
     store: _Store
 
 
-def read_log(path: Path, asked: Asked) -> tuple[Source, list[ImportedScenario]]:
+def read_log(path: Path, asked: SourceFacts) -> tuple[Source, list[ImportedScenario]]:
     """What a log of Inspect holds, read as that of the task which it is of; raises UsageError for another task's."""
     if (own := _own(path, asked)) is None:
         return read_inspect(path, asked)
@@ -95,7 +95,7 @@ def read_log(path: Path, asked: Asked) -> tuple[Source, list[ImportedScenario]]:
         return _source(own, log.header, settings, len(rows) - len(judged), asked), judged
 
 
-def scenarios_of_log(path: Path, asked: Asked) -> list[Scenario]:
+def scenarios_of_log(path: Path, asked: SourceFacts) -> list[Scenario]:
     """The scenarios that a log of Inspect holds itself; raises ScenarioError or UsageError where it does not."""
     if (own := _own(path, asked)) is None:
         return scenarios_in_log(path, asked)
@@ -112,7 +112,7 @@ def scenarios_of_log(path: Path, asked: Asked) -> list[Scenario]:
     return scenarios
 
 
-def _own(path: Path, asked: Asked) -> Path | None:
+def _own(path: Path, asked: SourceFacts) -> Path | None:
     """The log of our task that is at a path; None where what is there is of the port."""
     own = []
     for file in logs_at(path):
@@ -194,7 +194,7 @@ def _settings(path: Path, header: EvalLog) -> Settings:
     return settings
 
 
-def _source(path: Path, header: EvalLog, settings: Settings, left: int, asked: Asked) -> Source:
+def _source(path: Path, header: EvalLog, settings: Settings, left: int, asked: SourceFacts) -> Source:
     """What the log says of itself, and what it does not hold."""
     sampling = _sampling(header)
     out = f"{left:,} samples of the log were left out: further epochs, or ended before anything was judged."

@@ -24,7 +24,7 @@ _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class JunitCase:
     """One condition: its name, what was found in words, and how it ended."""
 
     name: str
@@ -32,7 +32,7 @@ class Case:
     ended: Literal["passed", "failure", "error"]
 
 
-def write(cases: Sequence[Case], path: Path, class_name: str) -> None:
+def write(cases: Sequence[JunitCase], path: Path, class_name: str) -> None:
     """Write the cases, in place of the file that is there, whole; raises UsageError where that cannot be."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def write(cases: Sequence[Case], path: Path, class_name: str) -> None:
         raise UsageError(f"{path} cannot be written ({error.strerror}). Try another --junit.") from error
 
 
-def xml(cases: Sequence[Case], class_name: str) -> bytes:
+def xml(cases: Sequence[JunitCase], class_name: str) -> bytes:
     """The cases as a document; whatever models or files are called, it is text in it."""
     ended = Counter(case.ended for case in cases)
     counts = {"tests": str(len(cases)), "failures": str(ended["failure"]), "errors": str(ended["error"])}

@@ -16,10 +16,10 @@ from typing import Any
 
 from maskbench.errors import Problem, UsageError
 from maskbench.interop.imported_rows import (
-    Asked,
     ImportedReply,
     ImportedScenario,
     Source,
+    SourceFacts,
     file_of,
     its_scenarios,
     published_question,
@@ -71,7 +71,7 @@ class _File:
     model: str | None
 
 
-def read_published(path: Path, asked: Asked) -> tuple[Source, list[ImportedScenario]]:
+def read_published(path: Path, asked: SourceFacts) -> tuple[Source, list[ImportedScenario]]:
     """What a file, or a folder of files named `<archetype>_<model>.csv`, has on every scenario.
 
     Raises ScenarioError with every row that cannot be read, UsageError where the folder holds several models.
@@ -110,12 +110,12 @@ def read_published(path: Path, asked: Asked) -> tuple[Source, list[ImportedScena
     return source, [replace(row, replies=belief(row.replies)) if kind == "numerical" else row for kind, row in rows]
 
 
-def scenarios_in(path: Path, asked: Asked) -> list[Scenario]:
+def scenarios_in(path: Path, asked: SourceFacts) -> list[Scenario]:
     """The scenarios that the files hold themselves; raises ScenarioError with every row that is none."""
     return its_scenarios(path, _scenarios(path, asked))
 
 
-def _scenarios(path: Path, asked: Asked) -> Iterator[Scenario | list[Problem]]:
+def _scenarios(path: Path, asked: SourceFacts) -> Iterator[Scenario | list[Problem]]:
     for file in _chosen(path, asked):
         for item in _rows(file, path):
             if isinstance(item, Problem):
@@ -130,7 +130,7 @@ def _scenarios(path: Path, asked: Asked) -> Iterator[Scenario | list[Problem]]:
             yield read_row({**own, **kept}, shown, number, file.archetype)
 
 
-def _chosen(path: Path, asked: Asked) -> list[_File]:
+def _chosen(path: Path, asked: SourceFacts) -> list[_File]:
     """The files to read: all of a folder, or those of the model that is asked for."""
     places = sorted(path.glob("*.csv")) if path.is_dir() else [path]
     files = [_named(place) for place in places]

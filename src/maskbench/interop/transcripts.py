@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from maskbench.errors import Problem, UsageError
-from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of, refuse
+from maskbench.interop.imported_rows import ImportedReply, ImportedScenario, Source, SourceFacts, file_of, refuse
 from maskbench.method.control_marks import before_mark
 from maskbench.method.ends import End, Sort, end_of
 from maskbench.method.reasoning import split_reasoning
@@ -62,7 +62,7 @@ def is_transcript(first: Mapping[str, object]) -> bool:
     return {"task_id", "question"} <= first.keys() or {"reply", "question"} <= first.keys()
 
 
-def read_transcripts(path: Path, asked: Asked) -> tuple[Source, list[ImportedScenario]]:
+def read_transcripts(path: Path, asked: SourceFacts) -> tuple[Source, list[ImportedScenario]]:
     """What the lines have on every scenario; raises ScenarioError with everything that is wrong with any of them."""
     lines: list[_Line] = []
     problems: list[Problem] = []
@@ -97,7 +97,7 @@ def read_transcripts(path: Path, asked: Asked) -> tuple[Source, list[ImportedSce
     return source, scenarios
 
 
-def _check_subject(path: Path, lines: Sequence[_Line], asked: Asked) -> None:
+def _check_subject(path: Path, lines: Sequence[_Line], asked: SourceFacts) -> None:
     """Refuse a subject that is none of several models, whose replies would be mixed; raises UsageError."""
     models = _models(lines)
     if asked.subject is not None and len(models) > 1 and asked.subject not in models:
@@ -107,7 +107,7 @@ def _check_subject(path: Path, lines: Sequence[_Line], asked: Asked) -> None:
         )
 
 
-def _of_subject(lines: Sequence[_Line], asked: Asked) -> tuple[list[_Line], list[_Line]]:
+def _of_subject(lines: Sequence[_Line], asked: SourceFacts) -> tuple[list[_Line], list[_Line]]:
     """The lines of the subject, and the others, in a file of several models."""
     if asked.subject is None or len(_models(lines)) < 2:
         return list(lines), []
@@ -160,7 +160,7 @@ def _leads(text: str) -> bool:
     return split.text != text and not split.opened
 
 
-def _subject(path: Path, lines: Sequence[_Line], asked: Asked) -> str:
+def _subject(path: Path, lines: Sequence[_Line], asked: SourceFacts) -> str:
     """Who answered: as the user says, else the one model of all lines."""
     models = _models(lines)
     if asked.subject or len(models) == 1:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from maskbench.errors import Problem, UsageError
-from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of, refuse
+from maskbench.interop.imported_rows import ImportedReply, ImportedScenario, Source, SourceFacts, file_of, refuse
 from maskbench.interop.published_rows import joined
 from maskbench.interop.published_verdicts import bounds_of, verdict_in
 from maskbench.method import archetypes
@@ -93,7 +93,7 @@ def place_of(column: str) -> Place | None:
     return (int(match["question"]), int(match["run"] or 1)) if match else None
 
 
-def scenarios_in(path: Path, asked: Asked) -> list[Scenario]:
+def scenarios_in(path: Path, asked: SourceFacts) -> list[Scenario]:
     """The scenarios of the table, without texts; raises ScenarioError with every row that is none."""
     read = [_scenario(row, number, path) for number, row in enumerate(_rows(path), start=1)]
     refuse(path, [each for each in read if isinstance(each, Problem)])
@@ -128,7 +128,7 @@ def _kind(row: Mapping[str, str]) -> Kind:
     return "binary" if row["truth"] in ("A", "B") else "numerical"
 
 
-def read_verdict_table(path: Path, asked: Asked) -> tuple[Source, list[ImportedScenario]]:
+def read_verdict_table(path: Path, asked: SourceFacts) -> tuple[Source, list[ImportedScenario]]:
     """What a table has on every scenario; raises UsageError where nobody says whose replies these are."""
     about, file = _About.read(_table(path).parent), _table(path)
     subject, judge = asked.subject or about.subject, asked.judge or about.judge

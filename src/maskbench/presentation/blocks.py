@@ -270,7 +270,7 @@ def chart_or_table(chart: Points, title: str, table: Table, key: Key = ()) -> Fi
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ReplyCard:
     """One reply to read: a link to its scenario on the same page, what is said of it, its claims by letter, and texts.
 
     Without claims and texts where these may not stand on the page.
@@ -293,7 +293,7 @@ class Folded:
     parts: tuple[Block, ...]
 
 
-Shown = str | Sentence | Warn | Heading | Listed | Facts | Table | Bars | Figure | Panels | Case | Folded
+Shown = str | Sentence | Warn | Heading | Listed | Facts | Table | Bars | Figure | Panels | ReplyCard | Folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +335,7 @@ def seen(blocks: Sequence[Block], medium: Medium) -> Iterator[Shown]:
             yield block.table
         elif isinstance(block, Folded):
             yield from (Heading(block.title), *seen(block.parts, medium))
-        elif isinstance(block, Case):
+        elif isinstance(block, ReplyCard):
             yield Heading(": ".join(filter(None, (block.title, block.text))))
             yield from (Facts(rows) for rows in [(*block.claims, *block.texts)] if rows)
         else:

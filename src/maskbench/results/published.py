@@ -26,7 +26,7 @@ _PAPER = "Ren et al., arXiv:2503.03750"
 _PORT = "public replication with the Inspect Evals port, April 2026; evasive goes before no belief"
 
 
-class Figure(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class PublishedFigure(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One published figure in percent: of which model and as what, in which document, and how it is known.
 
     `model` is the whole of them, by archetype, where a document has means alone. `convention` names a file of
@@ -55,7 +55,7 @@ class Figure(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class FiguresData(Struct, frozen=True, forbid_unknown_fields=True):
     """`maskbench published --json`."""
 
-    figures: list[Figure]
+    figures: list[PublishedFigure]
     schema: int = 1
 
 
@@ -88,7 +88,7 @@ _TABLES = (
 )
 
 
-def figures(names: Sequence[str] = ()) -> list[Figure]:
+def figures(names: Sequence[str] = ()) -> list[PublishedFigure]:
     """Every figure, the paper's own first; or those with one of these in model, document, publisher or convention.
 
     Raises UsageError where there is none.
@@ -104,7 +104,7 @@ def figures(names: Sequence[str] = ()) -> list[Figure]:
     return found
 
 
-def sources(shown: Iterable[Figure]) -> list[str]:
+def sources(shown: Iterable[PublishedFigure]) -> list[str]:
     """Where these figures are from, each source once."""
     return list(dict.fromkeys(f"{each.document}: {each.source}" for each in shown))
 
@@ -114,13 +114,13 @@ def _rows(file: str) -> list[dict[str, str]]:
     return list(csv.DictReader(text.splitlines()))
 
 
-def _of_table(table: _Table) -> Iterator[Figure]:
+def _of_table(table: _Table) -> Iterator[PublishedFigure]:
     for row in _rows(table.file):
         for name in table.columns:
             if row[name]:
                 value = round(float(row[name]) * table.times, 2)
                 low, high = _ends(row, value, table.times) if name in ("honesty", "score") else (None, None)
-                yield Figure(
+                yield PublishedFigure(
                     model=row.get("model") or f"{row['archetype']}, {row['statements']} statements",
                     figure=name,
                     value=value,
@@ -144,11 +144,11 @@ def _ends(row: Mapping[str, str], value: float, times: float) -> tuple[float | N
     return None, None
 
 
-def _of_card(row: Mapping[str, str]) -> Figure:
+def _of_card(row: Mapping[str, str]) -> PublishedFigure:
     """A row of a model card; it says where whoever gathered it read somebody else's account, or inferred a part."""
     marks = [] if row["read_from"] in SEEN else ["second-hand"]
     marks += ["inferred"] if any("inferred" in row[name] for name in ("rows", "what_counts", "note")) else []
-    return Figure(
+    return PublishedFigure(
         model=row["model"],
         figure=row["metric_as_printed"],
         value=float(row["value_percent"]),

@@ -33,7 +33,7 @@ from maskbench.store.endings import LastEnd, ended_said
 from maskbench.store.families import alike, kinship, others
 from maskbench.store.record import About, TakenScenarios
 from maskbench.store.source import asked_again
-from maskbench.store.verdict_sets import CommonestFailure, JudgeShown, Usage
+from maskbench.store.verdict_sets import CommonestFailure, JudgeShown, RunUsage
 from maskbench.types import (
     EVASIONS,
     NO_BELIEF,
@@ -95,7 +95,7 @@ class Summary(Part, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
     judge: JudgeShown
     scenarios: ScenariosShown
     by_archetype: dict[str, Part]
-    usage: Usage
+    usage: RunUsage
     failure: CommonestFailure | None
     version: str
 
@@ -131,7 +131,7 @@ class Background:
     judge: JudgeShown
     judges: Sequence[str]
     scenarios: TakenScenarios
-    usage: Usage
+    usage: RunUsage
     version: str
     verdicts: str = "default"
     wanted: Mapping[Archetype, int] = field(default_factory=dict)

@@ -77,7 +77,7 @@ class SubjectUsage(JudgeUsage, forbid_unknown_fields=True):
     at_least: bool
 
 
-class Usage(Struct, forbid_unknown_fields=True):
+class RunUsage(Struct, forbid_unknown_fields=True):
     """What it took."""
 
     subject: SubjectUsage
@@ -237,14 +237,14 @@ class VerdictSet:
             return shlex.join(["maskbench", "run", "--out", str(path)])
         return shlex.join(["maskbench", "judge", str(path), "--name", self.name])
 
-    def usage(self, *, at_least: bool = False) -> Usage:
+    def usage(self, *, at_least: bool = False) -> RunUsage:
         """Calls and tokens of the subject and of this set's judge, and the seconds that they took.
 
         `at_least` says that the subject's server counts one of several samples.
         """
         usage, fact = self.store.usage(self.name), "seconds" if self.name == VERDICTS else f"seconds {self.name}"
         subject = SubjectUsage(**usage["subject"], at_least=at_least)
-        return Usage(subject, JudgeUsage(**usage["judge"]), self.store.seconds(fact))
+        return RunUsage(subject, JudgeUsage(**usage["judge"]), self.store.seconds(fact))
 
     def commonest_failure(self) -> CommonestFailure | None:
         """What failed most often in the same words, of the subject's replies and of this set's verdicts."""

@@ -9,7 +9,7 @@ from maskbench.method.asks import subject_asks
 from maskbench.method.forms import JudgingForm, ask_about, ask_about_beliefs, form_of
 from maskbench.method.forms.prompts import Prompts
 from maskbench.plain import one_line
-from maskbench.presentation.blocks import Block, Case, Facts, Heading, Sentence, Table, Words
+from maskbench.presentation.blocks import Block, Facts, Heading, ReplyCard, Sentence, Table, Words
 from maskbench.presentation.format import times
 from maskbench.scenarios import KnownSet, few_pairs
 from maskbench.settings import Settings
@@ -102,8 +102,8 @@ def scenario(scenario: Scenario, settings: Settings, prompts: Prompts | None) ->
             yield _messages("And about its reply, to the judge", _judged(ask, prompts, form_of(settings.judging)))
 
 
-def _messages(title: str, ask: Ask) -> Case:
-    return Case(title, texts=tuple((message.role, message.text) for message in ask.messages))
+def _messages(title: str, ask: Ask) -> ReplyCard:
+    return ReplyCard(title, texts=tuple((message.role, message.text) for message in ask.messages))
 
 
 def _judged(ask: Ask, prompts: Prompts, form: JudgingForm) -> Ask:

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from maskbench.method.proposition import options
 from maskbench.method.verdict import VerdictShown, as_record
 from maskbench.plain import one_line
-from maskbench.presentation.blocks import Block, Case, Facts, Heading, How, Inline, Sentence, Table, Words
+from maskbench.presentation.blocks import Block, Facts, Heading, How, Inline, ReplyCard, Sentence, Table, Words
 from maskbench.presentation.format import pair, percent
 from maskbench.presentation.sections.gate import passed
 from maskbench.presentation.sections.story import verdict_words
@@ -178,7 +178,7 @@ def _wrong(wrong: Sequence[Answer], shown: int | None) -> Iterator[Block]:
         yield Sentence((f"... and {more} more: exam --wrong {len(wrong)} prints all, --json holds them.",), "note")
 
 
-def _to_read(answer: Answer) -> Case:
+def _to_read(answer: Answer) -> ReplyCard:
     """One wrong answer: what was asked about, what is right and why, what the judge gave."""
     question, given = answer.question, answer.given
     order = ", options exchanged" if question.swapped else ""
@@ -193,7 +193,7 @@ def _to_read(answer: Answer) -> Case:
         reason = f". {_short(given.reason)}" if given.reason else ""
         texts.append(("given", f"{verdict_words(given.verdict)}{reason}"))
     claims = zip("AB" if binary else ("number",), map(one_line, asked), strict=True)
-    return Case(f"{question.item} ({of})", claims=tuple(claims), texts=tuple(texts))
+    return ReplyCard(f"{question.item} ({of})", claims=tuple(claims), texts=tuple(texts))
 
 
 def _short(text: str) -> str:

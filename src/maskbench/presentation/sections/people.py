@@ -13,13 +13,13 @@ from maskbench.method.verdict import from_json
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import (
     Block,
-    Case,
     Figure,
     Folded,
     Heading,
     Only,
     PointRow,
     Points,
+    ReplyCard,
     Sentence,
     Table,
     Warn,
@@ -49,7 +49,7 @@ _NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Disclosure:
     """What may be told of labels: raters by name, texts of replies, how many disagreements.
 
     `place` is the run's among several on one page.
@@ -76,10 +76,12 @@ def of_runs(runs: Sequence[Run], tells: Callable[[Run], bool]) -> Iterator[Block
         if labels.exists and labels.latest():
             place = run.place + 1 if len(runs) > 1 else None
             yield from map(Heading, named(runs, run))
-            yield from _held(run, Told(names=False, texts=tells(run), place=place, scenarios=run.summary.scenarios))
+            yield from _held(
+                run, Disclosure(names=False, texts=tells(run), place=place, scenarios=run.summary.scenarios)
+            )
 
 
-def _held(run: Run, told: Told) -> Iterator[Block]:
+def _held(run: Run, told: Disclosure) -> Iterator[Block]:
     from maskbench.results.people.against_judge import measured
 
     try:
@@ -90,7 +92,7 @@ def _held(run: Run, told: Told) -> Iterator[Block]:
     yield from blocks(data, run.result.settings.design.statements, told)
 
 
-def blocks(data: AgreementData, statements: int, told: Told) -> Iterator[Block]:
+def blocks(data: AgreementData, statements: int, told: Disclosure) -> Iterator[Block]:
     """How far the judge agrees with people and raters with each other, in a run of so many statements a scenario."""
     sample, together, who = data.sample, data.together, CALLED[data.sample.who]
     judges = one_line(" and ".join(dict.fromkeys((data.judge, data.numeric_judge))))
@@ -128,7 +130,7 @@ def _part(shown: int, every: int) -> str:
 # What there is, and what is left out
 
 
-def _sampled(sample: SampleShown, told: Told) -> str:
+def _sampled(sample: SampleShown, told: Disclosure) -> str:
     who, had = CALLED[sample.who], sample.raters
     text = (
         f"{who.title} labelled replies of {times(sample.scenarios, 'scenario')}, drawn from {sample.population:,}, "
@@ -142,7 +144,7 @@ def _sampled(sample: SampleShown, told: Told) -> str:
     return f"{text}, and {left:,} {'is' if left == 1 else 'are'} left out below." if left else f"{text}."
 
 
-def _raters(sample: SampleShown, told: Told) -> str:
+def _raters(sample: SampleShown, told: Disclosure) -> str:
     """Who labelled how many replies, by name where names may be told."""
     if not told.names:
         return (
@@ -213,7 +215,7 @@ def _replies(count: int) -> str:
 # Figures
 
 
-def _alike(data: AgreementData, told: Told) -> Figure:
+def _alike(data: AgreementData, told: Disclosure) -> Figure:
     """All agreements as points, and as a table with κ."""
     rows: list[PointRow | str] = []
     cells: list[tuple[str, ...]] = []
@@ -233,7 +235,7 @@ def _share(part: Agreed) -> Share:
     return Share(part.agree, part.agree_ci95, part.n)
 
 
-def _groups(data: AgreementData, told: Told) -> Iterator[tuple[str, Mapping[str, Agreed]]]:
+def _groups(data: AgreementData, told: Disclosure) -> Iterator[tuple[str, Mapping[str, Agreed]]]:
     """Judge and people, then, with several raters, every two who rate; each with what they are compared on."""
     judged, raters = data.together, [one_line(name) for name in data.sample.raters]
     calls = {_CALLS[call]: part for call, part in judged.by_call.items()}
@@ -273,7 +275,7 @@ def _table(names: Sequence[str], counts: Mapping[tuple[str, ...], int], caption:
     return Table((f"judge ↓  {who.all} →", *(name.replace("_", " ") for name in names)), rows, caption)
 
 
-def _kinds(parts: Sequence[AgreedOnKind], told: Told, who: Called) -> Table:
+def _kinds(parts: Sequence[AgreedOnKind], told: Disclosure, who: Called) -> Table:
     rows = tuple(
         (
             told.titled(part.archetype),
@@ -297,7 +299,7 @@ def _differ(counts: Mapping[str, int]) -> str:
 # Disagreements
 
 
-def _case(differs: Disagreement, told: Told, who: Called) -> Case:
+def _case(differs: Disagreement, told: Disclosure, who: Called) -> ReplyCard:
     """One reply on which they differ: without its texts where these may not be told."""
     judge, theirs = verdict_words(from_json(differs.judge)), verdict_words(from_json(differs.readers))
     text = f"{differs.call}, judge {judge}, {who.all} {theirs}"
@@ -310,12 +312,12 @@ def _case(differs: Disagreement, told: Told, who: Called) -> Case:
     link = f"#scenario={address}{f'&run={told.place}' if told.place else ''}"
     title = f"{told.titled(differs.archetype)}, {one_line(task, 60)}"
     if not told.texts:
-        return Case(title, link, text)
+        return ReplyCard(title, link, text)
     letters = "AB" if len(differs.claims) > 1 else ("How much?",)
     claims = tuple((letter, _cut(claim)) for letter, claim in zip(letters, differs.claims, strict=True))
     texts = [("asked", differs.asked), *(("answered", reply) for reply in differs.replies)]
     texts += [("judge's reason", differs.reason)] if differs.reason else []
-    return Case(title, link, text, claims, tuple((name, _cut(each)) for name, each in texts))
+    return ReplyCard(title, link, text, claims, tuple((name, _cut(each)) for name, each in texts))
 
 
 def _cut(text: str) -> str:

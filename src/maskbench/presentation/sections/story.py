@@ -17,7 +17,7 @@ from maskbench.method.outcomes import Items, failures
 from maskbench.method.proposition import options
 from maskbench.method.said_and_did import LIST, is_on_log
 from maskbench.plain import one_line
-from maskbench.presentation.blocks import Block, Case
+from maskbench.presentation.blocks import Block, ReplyCard
 from maskbench.presentation.runs_shown import WORST, Run
 from maskbench.presentation.words import ABSENT
 from maskbench.store.verdict_sets import Done
@@ -177,11 +177,11 @@ def _in_turn(runs: Sequence[Run]) -> Iterator[tuple[Run, Done]]:
         yield from filter(None, place)
 
 
-def _case(run: Run, done: Done, several: bool, with_texts: bool) -> Case:
+def _case(run: Run, done: Done, several: bool, with_texts: bool) -> ReplyCard:
     scenario = done.scenario
     address = f"{scenario.archetype}/{scenario.task_id[:_IDENTITY]}"
     place = f"&run={run.place + 1}" if several else ""
-    return Case(
+    return ReplyCard(
         f"{run.name}: {address}" if several else address,
         f"#scenario={quote(address, safe='/,:', errors='replace')}{place}",
         story(scenario, done.items, done.scored),

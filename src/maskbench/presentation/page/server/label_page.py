@@ -57,13 +57,13 @@ _RULES: Mapping[str, Sequence[str]] = {
 }
 
 
-class Asked(Struct):
+class RaterRequest(Struct):
     """A rater who asks for work."""
 
     rater: Annotated[str, Meta(min_length=1, max_length=100)]
 
 
-class LabelSent(Asked, kw_only=True):
+class LabelSent(RaterRequest, kw_only=True):
     """A label as the page sends it: `was` is the number of the one that it replaces, 0 where it is the first."""
 
     reply: Annotated[str, Meta(min_length=1, max_length=64)]
@@ -116,7 +116,7 @@ class Refusal(Struct, omit_defaults=True):
     now: LabelKept | None = None
 
 
-Sent = TypeVar("Sent", Asked, LabelSent)
+Sent = TypeVar("Sent", RaterRequest, LabelSent)
 
 
 class Labelling:
@@ -131,7 +131,7 @@ class Labelling:
         self._role: Role = role
         self.routes = [
             Route("/", self._page),
-            Route("/work", _posted(Asked, self._work), methods=["POST"]),
+            Route("/work", _posted(RaterRequest, self._work), methods=["POST"]),
             Route("/label", _posted(LabelSent, self._label), methods=["POST"]),
         ]
 
@@ -155,7 +155,7 @@ class Labelling:
         styles, scripts = [static("label.css")], [static("label.js")]
         return document("Label – maskbench", safe, styles, scripts, allow={"connect-src": "'self'"}, kind="label")
 
-    def _work(self, asked: Asked) -> Work:
+    def _work(self, asked: RaterRequest) -> Work:
         rater = self._labels.enter(asked.rater, self._role)
         own = self._labels.latest(rater).get(rater, {})
         decides = self._role == "adjudicator"
