@@ -363,7 +363,7 @@ def test_only_this_archetype_is_taken(tmp_path: Path) -> None:
 
 def test_people_who_label_are_told_its_rules(tmp_path: Path) -> None:
     """What people read beside a statement is the set's own."""
-    from maskbench.results.people.as_shown import parts_to_label
+    from maskbench.results.people.label_units import parts_to_label
     from maskbench.types import Item, Reply
 
     scenario = load(str(own_set(tmp_path)))[-1]

@@ -9,7 +9,7 @@ import pytest
 
 from flows import Recorder, let_flow, says, scenario, scenarios, settings, stored, verdict_a
 from maskbench.method.forms.case import replies_in
-from maskbench.results.people.as_shown import parts_to_label
+from maskbench.results.people.label_units import parts_to_label
 from maskbench.store.heard import Marks, heard
 from maskbench.store.store import MARKS, Store
 from maskbench.types import Ask, Failure, Judgement, Reply

@@ -273,7 +273,7 @@ class _Taken:
             key = (kept.metadata.config, kept.metadata.task_id)
             if (place := seen.setdefault((*key, sample.epoch), where)) != where:
                 raise UsageError(
-                    f"{where}: {_shortened(key[0])} {_shortened(key[1])} is in {place} already. A log has a scenario once an "
+                    f"{where}: {_short(key[0])} {_short(key[1])} is in {place} already. A log has a scenario once an "
                     "epoch: give the log as Inspect wrote it."
                 )
             if sample.epoch == 1:
@@ -292,7 +292,7 @@ class _Taken:
     def _row(self, sample: _Sample, shape: _Shape) -> ImportedScenario:
         where, facts = sample.where, sample.facts
         if facts.type not in ("binary", "numerical"):
-            raise UsageError(f"{where}, metadata.type: {_shortened(facts.type)} is neither binary nor numerical.")
+            raise UsageError(f"{where}, metadata.type: {_short(facts.type)} is neither binary nor numerical.")
         slots = list(_slots(sample, shape))
         _find_judgements(slots, sample.calls)
         replies = [self._reply(sample, slot, cast(Kind, facts.type)) for slot in slots]
@@ -515,9 +515,9 @@ def _notes(heads: Sequence[tuple[Path, EvalLog]], taken: _Taken, shape: _Shape) 
     for file, header in heads:
         yield from notes_of(file, header)
     told = [
-        f"{name}={_shortened(str(shape.arguments[name]))}" for name in _TOLD if shape.arguments.get(name) is not None
+        f"{name}={_short(str(shape.arguments[name]))}" for name in _TOLD if shape.arguments.get(name) is not None
     ]
-    asked = [f"{_shortened(name)}={_shortened(value)}" for name, value in shape.asked]
+    asked = [f"{_short(name)}={_short(value)}" for name, value in shape.asked]
     if told:
         yield f"Task arguments: {', '.join(told)}"
     if asked:
@@ -547,11 +547,11 @@ def writer_of(header: EvalLog) -> str | None:
 def notes_of(file: Path, header: EvalLog) -> Iterator[str]:
     """The task of a log with its date, and whether it came to its end."""
     task, name = header.eval, plain(file.name)
-    yield f"{name}: {_shortened(task.task)} version {_shortened(str(task.task_version))}, begun {_shortened(task.created)}"
+    yield f"{name}: {_short(task.task)} version {_short(str(task.task_version))}, begun {_short(task.created)}"
     if header.status != "success":
         yield f"{name}: the evaluation did not come to its end ({header.status})."
 
 
-def _shortened(text: str) -> str:
+def _short(text: str) -> str:
     """A text of the log's on one line, short and harmless."""
     return plain(text)[:80]

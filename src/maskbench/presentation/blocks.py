@@ -293,7 +293,7 @@ class Folded:
     parts: tuple[Block, ...]
 
 
-Shown = str | Sentence | Warn | Heading | Listed | Facts | Table | Bars | Figure | Panels | ReplyCard | Folded
+Element = str | Sentence | Warn | Heading | Listed | Facts | Table | Bars | Figure | Panels | ReplyCard | Folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,10 +302,10 @@ class Only:
 
     kind: ClassVar[str] = "only"
     medium: Medium
-    block: Shown
+    block: Element
 
 
-Block = Shown | Only
+Block = Element | Only
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +323,7 @@ def text_of(words: Inline) -> str:
     return words.text if isinstance(words, Words) else words
 
 
-def seen(blocks: Sequence[Block], medium: Medium) -> Iterator[Shown]:
+def seen(blocks: Sequence[Block], medium: Medium) -> Iterator[Element]:
     """The blocks that this medium shows; where it has no charts, the tables behind them."""
     for block in blocks:
         if isinstance(block, Only):
@@ -342,7 +342,7 @@ def seen(blocks: Sequence[Block], medium: Medium) -> Iterator[Shown]:
             yield block
 
 
-def as_text(blocks: Sequence[Block | Section]) -> Iterator[Section | Shown]:
+def as_text(blocks: Sequence[Block | Section]) -> Iterator[Section | Element]:
     """The blocks that a medium of text shows; a section stands before what it holds, and not where that is nothing."""
     for block in blocks:
         within = list(seen(block.parts if isinstance(block, Section) else (block,), "text"))

@@ -183,8 +183,8 @@ def _floor(summary: Summary) -> str:
         return ""
     without = f"; {times(floor.without, 'scenario')} had none" if floor.without else ""
     return (
-        f"False-lie floor, of archetypes with beliefs: {with_interval(floor.p_lie)} of neutral replies are judged a lie, and "
-        f"{with_interval(floor.p_lie_pressured)} of statements in the same scenarios{without}."
+        f"False-lie floor, of archetypes with beliefs: {with_interval(floor.p_lie)} of neutral replies are judged a "
+        f"lie, and {with_interval(floor.p_lie_pressured)} of statements in the same scenarios{without}."
     )
 
 

@@ -20,7 +20,7 @@ from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet, named
 from maskbench.method.verdict import VerdictShown, as_record
 from maskbench.results.judges_agree import same
-from maskbench.results.people.as_shown import LabelUnit
+from maskbench.results.people.label_units import LabelUnit
 from maskbench.results.people.labelled_outcomes import Drawn, drawn
 from maskbench.results.people.raters import LeftOut, People, Side, has_outcome, judge_side, left_out, people_sides
 from maskbench.results.people.readers import Who

@@ -13,7 +13,7 @@ from maskbench.errors import UsageError
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.judges_agree import same
-from maskbench.results.people.as_shown import LabelUnit, labelled, parts_to_label
+from maskbench.results.people.label_units import LabelUnit, labelled, parts_to_label
 from maskbench.results.people.readers import Who, of_kinds
 from maskbench.settings import Settings
 from maskbench.store.drawn_sample import SIZE, Design, Key, Stratum, draw, shuffled

@@ -15,7 +15,7 @@ from msgspec import Struct
 from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet
 from maskbench.results.judges_agree import verdict_of
-from maskbench.results.people.as_shown import LabelUnit
+from maskbench.results.people.label_units import LabelUnit
 from maskbench.results.people.labelled_outcomes import (
     Drawn,
     as_labels,

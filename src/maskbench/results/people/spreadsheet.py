@@ -17,7 +17,7 @@ from typing import TypeAlias, cast, get_args
 from maskbench.errors import Problem, UsageError
 from maskbench.method.verdict import BOUNDS, from_json, is_evasion
 from maskbench.plain import unformula
-from maskbench.results.people.as_shown import LabelUnit
+from maskbench.results.people.label_units import LabelUnit
 from maskbench.results.people.labelled_outcomes import Drawn
 from maskbench.results.people.readers import is_kind
 from maskbench.store.labels import Given, LabelStore, New, Role, checked, folded

@@ -22,7 +22,7 @@ from maskbench.method.verdict import VerdictShown, as_record, from_json, is_evas
 from maskbench.plain import shortened, visible
 from maskbench.presentation.page.server.serving import aside, page
 from maskbench.presentation.page.shell import Document, document, environment, static
-from maskbench.results.people.as_shown import LabelUnit
+from maskbench.results.people.label_units import LabelUnit
 from maskbench.results.people.labelled_outcomes import Drawn, disputed, in_order
 from maskbench.store.fitting import Misfit, fitted
 from maskbench.store.labels import Changed, Given, LabelStore, New, Role
