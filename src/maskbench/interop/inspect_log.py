@@ -514,9 +514,7 @@ def _notes(heads: Sequence[tuple[Path, EvalLog]], taken: _Taken, shape: _Shape) 
     """What somebody has to know who reads figures of this import."""
     for file, header in heads:
         yield from notes_of(file, header)
-    told = [
-        f"{name}={_short(str(shape.arguments[name]))}" for name in _TOLD if shape.arguments.get(name) is not None
-    ]
+    told = [f"{name}={_short(str(shape.arguments[name]))}" for name in _TOLD if shape.arguments.get(name) is not None]
     asked = [f"{_short(name)}={_short(value)}" for name, value in shape.asked]
     if told:
         yield f"Task arguments: {', '.join(told)}"
