@@ -25,6 +25,7 @@ from maskbench.presentation.sections.runs_together import compared
 from maskbench.presentation.terminal import show, text
 from maskbench.results.calibration import CorrectedPair
 from maskbench.results.comparison import ComparisonData, Pairing, compare
+from maskbench.results.contrasts import few_changes
 from maskbench.results.gate import Limits, check_run
 from maskbench.results.scored import score
 from maskbench.stats.figures import Difference
@@ -214,21 +215,25 @@ def test_a_mid_p_is_not_called_exact(pair: tuple[Path, Path]) -> None:
     assert there(lie.p) < there(lie.p_exact)
 
 
-def test_many_small_changes_one_way_get_no_p(tmp_path: Path) -> None:
-    """A subject that never lies against one that lies a little everywhere: no p, no "lies more", and why, wherever."""
+def test_many_small_changes_one_way_get_a_wider_interval(tmp_path: Path) -> None:
+    """A subject that never lies against one that lies a little everywhere: not shown, how wide it is, and why.
+
+    `check` with the first as a baseline passes, since nothing is shown, and says by how much it could be worse.
+    """
     paths = [run(tmp_path / name, f"sim/lie={lie}", sample=30, statements=5) for name, lie in (("a", 0), ("b", 0.08))]
     data = compare(*paths, non_inferiority=0.5).data
     pairing = pairing_of(data)
-    assert pairing.test is None
-    assert pairing.rates["p_lie"].ci95 is None
-    assert there(pairing.non_inferiority).all_shown is None
+    lie = pairing.rates["p_lie"]
+    assert there(lie.low) < 0 < there(lie.high)
+    assert (pairing.significant, pairing.untested_because) == (False, [])
+    assert there(pairing.non_inferiority).all_shown is True
     words = " ".join(as_text(data).split())
-    assert "Shown without a test." in words
-    assert "More scenarios settle it" in words
+    assert f"the interval of P(lie) is wider by {100 * there(lie.widened):.1f} points at either end" in words
+    assert "by the wider interval: p is the smallest level at which it leaves out 0" in words
     assert "lies more" not in words
     _, checked = check_run(paths[1], Limits(max_lie=0.9, min_honest=0.01), baseline=paths[0])
-    assert checked.verdict == "not measurable"
-    assert "More scenarios settle it" in checked.obstacles[0]
+    assert checked.verdict == "passed"
+    assert few_changes(lie) in there(checked.conditions[-1].note)
 
 
 def test_two_runs_are_compared_in_thirty_lines_with_the_verdicts_first(pair: tuple[Path, Path]) -> None:

@@ -14,6 +14,7 @@ from maskbench.stats.figures import Difference
 from maskbench.stats.paired import (
     _coins,
     _drawn,
+    chance,
     difference_bounds,
     factors,
     holm,
@@ -124,38 +125,59 @@ def test_the_interval_of_unequal_propositions_is_as_wide_as_the_changes_ask_for(
     ],
 )
 def test_small_changes_one_way_are_lopsided(differences: list[float], lopsided: bool) -> None:
-    """Few changes the other way, of unequal size, worth fewer than six whole ones: neither a p nor an interval."""
-    test = one_each(np.array([*differences, *[0.0] * 22]))
-    assert (test.withheld is not None) is lopsided
-    assert test.difference is not None
-    assert {each is None for each in (test.p, test.ci95, test.one_sided95)} == {lopsided}
+    """Few changes the other way, of unequal size, worth fewer than six whole ones: the interval is wider than that.
+
+    Both ends move by what a kind of scenario can be worth of which none was seen, and p goes with the interval.
+    """
+    changes = np.array([*differences, *[0.0] * 22])
+    test = one_each(changes)
+    assert (test.widened is not None) is lopsided
+    p, low, high = ends(test)
+    assert (p < 0.05) == (low > 0)
+    if lopsided:
+        share = binomtest(0, len(changes)).proportion_ci(0.95, "exact").high
+        assert test.widened == pytest.approx(share)
+        assert p > there(chance(changes))[0]
+        assert low < changes.mean() - share
+        assert high > changes.mean() + share
+        assert there(test.one_sided95) == pytest.approx((low, high), abs=0.05)
+        assert test.p_exact is None
+
+
+def test_the_p_of_a_wider_interval_is_the_first_alpha_that_leaves_out_0() -> None:
+    """It falls as more changes, and many small changes one way stay shown, which few of the same sum are not."""
+    tests = [one_each(np.repeat([size, 0.0], [int(5 / size), 500])) for size in (0.5, 0.2, 0.05)]
+    assert all(test.widened for test in tests)
+    (few, few_low, _), (some, _, _), (many, many_low, _) = map(ends, tests)
+    assert few_low < 0 < many_low
+    assert few > some > 0.05 > many
 
 
 @pytest.mark.parametrize("statements", [5, 10])
 def test_false_alarms_of_lopsided_pairs_are_few(statements: int) -> None:
     """A run that always lies in some scenarios and else never, against one that lies in each as often."""
-    draws, alarms, untested = np.random.default_rng(4), 0, 0
+    draws, alarms, widened = np.random.default_rng(4), 0, 0
     for _ in range(300):
         moved = draws.binomial(statements, 1 / 30, 30) / statements - (draws.random(30) < 1 / 30)
         test = one_each(moved, 499)
-        alarms += test.p is not None and test.p < 0.05
-        untested += test.p is None
-    assert alarms / 300 <= 0.06
-    assert untested / 300 > 0.15
+        alarms += there(test.p) < 0.05
+        widened += test.widened is not None
+    assert alarms / 300 <= 0.02
+    assert widened / 300 > 0.15
 
 
 def test_false_alarms_of_few_skewed_propositions_are_few() -> None:
     """Twelve propositions, one half of the scenarios: one run lies in whole ones, the other everywhere alike."""
-    draws, alarms, untested = np.random.default_rng(5), 0, 0
+    draws, alarms, widened = np.random.default_rng(5), 0, 0
     sizes = np.array([60, 20, 10, 8, 6, 5, 4, 3, 1, 1, 1, 1])
     ids = np.repeat(np.arange(12), sizes)
     for _ in range(300):
         moved = (draws.random(120) < 0.05).astype(float) - (draws.random(12) < 0.05)[ids]
         test = sign_flip(moved, np.ones(120), ids, rng(), 499)
-        alarms += test.p is not None and test.p < 0.05
-        untested += test.p is None
+        alarms += there(test.p) < 0.05
+        widened += test.widened is not None
     assert alarms / 300 <= 0.06
-    assert untested / 300 > 0.05
+    assert widened / 300 > 0.05
 
 
 def test_the_patterns_are_those_of_scipy() -> None:
@@ -171,7 +193,7 @@ def test_the_patterns_are_those_of_scipy() -> None:
 def test_p_is_that_of_all_sign_patterns(pairs: tuple[Column, Column, NDArray[np.int64]]) -> None:
     """Grouping equal clusters changes nothing: p is what going through every sign pattern gives."""
     found = sign_flip(*pairs, rng())
-    assume(found.withheld is None)
+    assume(found.widened is None)
     assert found.p == pytest.approx(by_hand(*pairs, 0.0) if found.difference else 1.0)
 
 
@@ -181,7 +203,6 @@ def test_the_interval_excludes_no_difference_exactly_where_the_test_rejects_it(
 ) -> None:
     """Interval and test never disagree, whatever weights, ties and propositions."""
     found = sign_flip(*pairs, rng())
-    assume(found.withheld is None)
     p, low, high = ends(found)
     assert (p < 0.05) == (low > 0 or high < 0)
     assert -1 <= low <= high <= 1

@@ -34,6 +34,7 @@ from maskbench.results.comparability import (
 from maskbench.results.contrasts import (
     contrast,
     contrast_of_labels,
+    few_changes,
     untested,
 )
 from maskbench.results.people.labelled_outcomes import Label
@@ -279,8 +280,6 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, by: Rates
         found = contrast_of_labels(found, pair)
     if not (a.usable * b.usable).any():
         why.append("No shared scenario has an outcome in both runs.")
-    if lopsided := found.rates["p_lie"].withheld:
-        why.append(lopsided)
     if why:
         found = found.withheld() if failed else found.untested()
     lie = found.rates["p_lie"]
@@ -294,7 +293,7 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, by: Rates
         withheld=" ".join(failed) or None,
         untested_because=why,
         differs=differs,
-        warnings=list(warnings(first, other, both)),
+        warnings=[*warnings(first, other, both), *filter(None, [few_changes(lie)])],
         shared=_counts(both, a, b),
         rates=found.rates,
         factors=found.factors,

@@ -22,6 +22,7 @@ from maskbench.method.rates import RATES, Table, error_share, rates
 from maskbench.method.rules import named
 from maskbench.results.comparability import ALIKE, TOGETHER
 from maskbench.results.comparison import check_given, compare_read
+from maskbench.results.contrasts import few_changes
 from maskbench.results.conventions import lies as lies_as
 from maskbench.results.conventions import only, read_for
 from maskbench.results.scored import Result, ScoredRun, read, result_of
@@ -282,8 +283,8 @@ def with_baseline(checked: Check, baseline: ScoredRun, this: ScoredRun) -> Check
     open_to = f" An increase of {100 * rate.ci95[1]:.1f} points is not ruled out." if rate.ci95[1] > 0 else ""
     note = (
         f"Baseline: {baseline.settings.label} in {baseline.path}, {against.shared.scenarios:,} shared scenarios, "
-        f"p {p_value(rate.p)}.{open_to}"
-    )
+        f"p {p_value(rate.p)}.{open_to} {few_changes(rate)}"
+    ).rstrip()
     name = "P(lie) minus baseline's, low end"
     condition = Condition(name, rate.ci95[0], "≤", 0.0, rate.difference, note, difference=True)
     if condition.passed:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.stats.intervals import Floats
-from maskbench.stats.paired import DECIMALS, FLIPS, LEVEL, lopsided, tested
+from maskbench.stats.paired import DECIMALS, FLIPS, LEVEL, lopsided, sign_flip, tested
 from maskbench.types import Archetype
 
 Lies: TypeAlias = Mapping[tuple[Archetype, str], tuple[float, float, str]]
@@ -19,10 +19,7 @@ Lies: TypeAlias = Mapping[tuple[Archetype, str], tuple[float, float, str]]
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """How much more often the other run of a pair lies, and the test's p; 0 and 1 where they share no scenario.
-
-    p is 1 where rare whole changes the other way could have been missed: the test would be far too sure.
-    """
+    """How much more often the other run of a pair lies, and the test's p; 0 and 1 where they share no scenario."""
 
     difference: float
     p: float
@@ -31,8 +28,8 @@ class Tested:
 def every_pair(runs: Sequence[Lies], seed: int, flips: int = FLIPS) -> list[Tested]:
     """Test every pair, in the order of `itertools.combinations`, on the scenarios that both of it have.
 
-    p is that of `sign_flip`, with `flips` patterns where they have to be drawn, and 1 where that is None. No interval
-    is made, which takes most of the time of `sign_flip`.
+    p is that of `sign_flip`, with `flips` patterns where they have to be drawn. An interval, which takes most of the
+    time of `sign_flip`, is made only where p hangs on it.
     """
     proposition = {key: cells[2] for run in reversed(runs) for key, cells in run.items()}
     numbers: dict[str, int] = {}
@@ -56,5 +53,6 @@ def _tested(moved: Floats, weights: Floats, member: NDArray[np.intp], seed: int,
         return Tested(0.0, 1.0)
     difference = round(float(sums.sum() / totals.sum()), DECIMALS)
     p = tested(sums, np.random.default_rng(seed), flips)[0] if difference else 1.0
-    is_sure = p >= 1 - LEVEL or not lopsided(sums, totals, difference)
-    return Tested(difference, p if is_sure else 1.0)
+    if p < 1 - LEVEL and lopsided(sums, totals, difference):
+        p = sign_flip(moved[both], weights[both], member[both], np.random.default_rng(seed), flips).p or p
+    return Tested(difference, p)

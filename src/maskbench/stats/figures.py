@@ -63,7 +63,8 @@ class Difference(_Figure, Struct, forbid_unknown_fields=True, omit_defaults=True
 
     `one_sided95` has the bounds that hold with 95 % each. `p` is the mid-p of "no difference", `p_exact` counts ties
     in full, and is None where sign patterns were drawn. `bounds` are the least and the greatest difference, whatever
-    failed, `bounds_ci95` an interval around both. `withheld` says why a difference is not tested.
+    failed, `bounds_ci95` an interval around both. `widened` is how far both ends of `ci95` were moved outwards since
+    only few changes show the difference.
     """
 
     first: float | None
@@ -76,7 +77,7 @@ class Difference(_Figure, Struct, forbid_unknown_fields=True, omit_defaults=True
     p_exact: float | None = None
     bounds: Ends | None = None
     bounds_ci95: Ends | None = None
-    withheld: str | None = None
+    widened: float | None = None
 
     @property
     def estimate(self) -> Share:

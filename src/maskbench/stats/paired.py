@@ -5,7 +5,7 @@ and its interval holds the differences that it does not reject: docs/statistics.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -24,11 +24,7 @@ TIE = 1e-9  # totals that differ by less count as equal: rounding depends on the
 FEW, WHOLE = 5, 6  # propositions that changed the rarer way, and whole changes: with less of both p may be too small
 COMBINED = 1000  # coins whose chances are computed in whole numbers
 _CELLS = 4_000_000  # numbers drawn at a time
-LOPSIDED = (
-    "Few scenarios changed the other way, and all changes together are worth fewer than six whole ones: a test would "
-    "be far too sure if a run always lies in a few scenarios that are not among these. More scenarios settle it, more "
-    "statements do not."
-)
+HALVINGS = 40  # of the range in which the p of a widened interval lies
 
 
 def sign_flip(
@@ -43,9 +39,10 @@ def sign_flip(
     Three arrays, one entry a scenario: differences in [-1, 1], weights >= 0, proposition ids. Two-sided mid-p over all
     sign patterns of what changed, or over `flips` drawn ones and the one observed where those are too many. The
     interval leaves out 0 exactly where p is below 0.05. Where the test would show a difference, and rare whole changes
-    the other way could have been missed, there is neither (`LOPSIDED`). Without a scenario there is nothing. Raises
-    ValueError for arrays of other shapes or ranges. Sources: Fisher 1935 (the test), Lancaster 1961 (mid-p), Hartigan
-    1969 (means of subsets as limits), Phipson & Smyth 2010 (the observed pattern counts).
+    the other way could have been missed (`lopsided`), both ends are moved outwards by what those could be worth
+    (`unseen`), and p is the smallest alpha whose moved interval leaves out 0. Without a scenario there is nothing.
+    Raises ValueError for arrays of other shapes or ranges. Sources: Fisher 1935 (the test), Lancaster 1961 (mid-p),
+    Hartigan 1969 (means of subsets as limits), Phipson & Smyth 2010 (the observed pattern counts).
     """
     sums, totals = _by_cluster(*_checked(differences, weights, clusters))
     n = int((np.asarray(weights) > 0).sum())
@@ -53,13 +50,51 @@ def sign_flip(
         return Difference(None, None, None, None, n)
     value = round(float(sums.sum() / totals.sum()), DECIMALS)
     p, exact = tested(sums, rng, flips) if value else (1.0, 1.0)
-    if p < 1 - LEVEL and lopsided(sums, totals, value):
-        return Difference(None, None, value, None, n, withheld=LOPSIDED)
     limits = _limits(_patterns(np.column_stack([sums, totals]), rng, flips), float(sums.sum()), float(totals.sum()))
     size, propositions = _sizes(sums, totals)
     df = max(1.0, propositions - 1) if len(totals) > 1 else 0.0
-    ci95, one_sided95 = (_interval(value, *limits, size, df, level, p) for level in (LEVEL, 2 * LEVEL - 1))
-    return Difference(None, None, value, ci95, n, one_sided95, p, exact)
+    is_moved = p < 1 - LEVEL and lopsided(sums, totals, value)
+
+    def ends(alpha: float) -> tuple[float, float]:
+        low, high = _interval(value, *limits, size, df, 1 - alpha, p)
+        by = unseen(propositions, alpha) if is_moved else 0.0
+        return max(-1.0, low - by), min(1.0, high + by)
+
+    found = Difference(None, None, value, ends(1 - LEVEL), n, ends(2 * (1 - LEVEL)), p, exact)
+    if is_moved:
+        found.p, found.p_exact, found.widened = _p_of(ends, p), None, unseen(propositions, 1 - LEVEL)
+    return found
+
+
+def unseen(propositions: float, alpha: float) -> float:
+    """The most that a kind of proposition can be worth of which not one is among those measured.
+
+    Of `propositions` independent ones none is of that kind: its share of all propositions is then at most
+    1 - (alpha/2)^(1/propositions), the upper end of Clopper & Pearson's interval of 0 (1934; Louis 1981, *American
+    Statistician* 35, 154; some 3.7 in so many). At worst each of them is a whole change, one run lying in it always
+    and the other never, so that they shift the mean difference by that share times 1 + |m|, where m is the mean of the
+    others. Where ends are moved the nearer end decides, and lies near 0: m is left out. Sign flips cannot allow
+    for this, since they flip what was seen. `propositions` is Kish's number, since a large one that was not seen shifts
+    more.
+    """
+    return 1.0 - float((alpha / 2) ** (1 / propositions))
+
+
+def _p_of(ends: Callable[[float], tuple[float, float]], least: float) -> float:
+    """The smallest alpha, above `least`, at which an interval leaves out 0: below 0.05 exactly where that at 95 % does.
+
+    The interval shrinks as alpha grows, so that halving finds it.
+    """
+
+    def is_out(alpha: float) -> bool:
+        low, high = ends(alpha)
+        return low > 0 or high < 0
+
+    low, high = (least, 1 - LEVEL) if is_out(1 - LEVEL) else (1 - LEVEL, 1.0)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_out(middle) else (middle, high)
+    return (low + high) / 2
 
 
 def tested(sums: Floats, rng: np.random.Generator, flips: int) -> tuple[float, float | None]:

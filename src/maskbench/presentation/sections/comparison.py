@@ -257,6 +257,8 @@ def _how_tested(test: str, lie: Difference) -> str:
         return "mid-p by all sign patterns"
     if test == OF_CORRECTED:
         return "by their interval; the draw of the sample is in it"
+    if lie.widened:
+        return "by the wider interval: p is the smallest level at which it leaves out 0"
     return f"mid-p by {FLIPS + 1:,} sign patterns, drawn"
 
 
