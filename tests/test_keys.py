@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from maskbench.scenarios import SetHash, canonical
-from maskbench.settings import Mark, Settings, protocol_id, reply_key, seed_of, verdict_key
+from maskbench.settings import KEPT_NAMES, Mark, Settings, protocol_id, reply_key, seed_of, verdict_key
 from maskbench.types import Ask, Message, Range, Scenario, conversation
 
 SETTINGS = Settings.of("a/subject", "a/judge", "a set")
@@ -89,6 +89,15 @@ def test_what_leaves_keys_of_replies_alone(changed: dict[str, Any]) -> None:
 def test_keys_of_verdicts(shared: bool, key: str) -> None:
     """A verdict's key is that of the request where equal ones share it, else of the sample, too."""
     assert verdict_key("a/judge", SETTINGS.judging.sampling, "c" * 64, STATEMENT, shared=shared).hex() == key
+
+
+@pytest.mark.parametrize("name", [*KEPT_NAMES, "system_prompt", "label", "adapter"])
+def test_names_that_no_option_of_a_model_may_have(name: str) -> None:
+    """The names that are kept are those under which a model's own mark would be lost in the key, and no others."""
+    usual = SETTINGS.having(template_args='{"a":1}', extra_body="{}", tool_calls="text", whole_ends=("x",))
+    marked = usual.having(marks={name: Mark("its own")})
+    is_lost = reply_key(marked, STATEMENT, 1) == reply_key(usual, STATEMENT, 1)
+    assert is_lost == (name in KEPT_NAMES)
 
 
 PUBLISHED = replace(SETTINGS.judging.sampling, temperature=1.0, max_tokens=500)

@@ -347,9 +347,7 @@ def _unusual(settings: Settings, *names: str) -> dict[str, object]:
 
 
 # What stands in the keys of replies, so that no option of a model may be called so.
-KEPT_NAMES = frozenset(
-    ("model", "parameters", "on_truncation", "seed", "messages", "item", "system_prompt", "label", *_ADDED)
-)
+KEPT_NAMES = frozenset(("model", "parameters", "on_truncation", "seed", "messages", "item", *_ADDED))
 
 
 def verdict_key(judge: str, sampling: Sampling, prompts_hash: str, ask: Ask, *, shared: bool) -> bytes:
