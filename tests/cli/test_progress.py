@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from flows import environ, serving, settings, until
-from maskbench.cli.progress import Display
+from maskbench.asking.progress import Display
 from maskbench.measurement import measure
 from maskbench.method.asks import Calls, subject_asks
 from maskbench.models.scripted import ScriptedModel

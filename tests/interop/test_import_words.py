@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -109,15 +110,29 @@ def test_a_file_without_an_archetype_is_to_be_named_after_one(tmp_path: Path) ->
     assert "Name it <archetype>_<model>.csv" in str(error.value)
 
 
-def test_a_format_that_is_not_recognised_can_be_told(tmp_path: Path) -> None:
-    """Semicolons are recognised by nobody; the option of which the error speaks says that they are the matter."""
+def test_what_is_recognised_by_nobody_is_named(tmp_path: Path) -> None:
+    """The error says why a file cannot be read, or what it holds instead, and which formats there are."""
+    for name, text, says in (
+        ("a.csv", "name,score\nx,1\n", "Its columns are name, score."),
+        ("a.jsonl", '{"prompt": "Hi"}\n', "Its first line has the fields prompt."),
+        ("b.jsonl", "[1]\n", "row 1: it is not a JSON object. Write one JSON object a line."),
+        ("a.json", "[]", "A file of lines is named .csv, .jsonl or .ndjson, and holds one object a line."),
+    ):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(UsageError, match="--format, which then tells what cannot be read") as error:
+            import_run(tmp_path / name, tmp_path / "run", environ={})
+        assert says in str(error.value)
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_semicolons_and_tabs_separate_columns_too(tmp_path: Path, separator: str) -> None:
+    """A spreadsheet of another country writes them, in UTF-16; the run is the same."""
     file = tmp_path / "csv" / "known_facts_lab-1.csv"
     write_rows(file, [published_row("known_facts", 1, "A", {1: "AAA", 2: "A", 3: "A"})])
-    file.write_text(file.read_text().replace(",", ";"))
-    with pytest.raises(UsageError, match="--format, which then tells what cannot be read"):
-        import_run(file, tmp_path / "run", environ={})
-    with pytest.raises(ScenarioError, match="not separated by commas"):
-        import_run(file, tmp_path / "run", format="published", environ={})
+    cells = list(csv.reader(file.read_text("utf-8").splitlines()))
+    with file.open("w", encoding="utf-16", newline="") as there:
+        csv.writer(there, delimiter=separator).writerows(cells)
+    assert import_run(file, tmp_path / "run", environ={}).scenarios == 1
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])

@@ -67,6 +67,50 @@ def test_a_reply_that_no_line_has_is_absent(tmp_path: Path) -> None:
     assert replies[3, 1].cause == "absent"
 
 
+def test_what_was_not_asked_is_not_absent(tmp_path: Path) -> None:
+    """Where a consistency question has no reply at all, the import says how to take it out; then nothing is absent."""
+    direct = [line for line in ALL if line["question"] in ("statement", "belief_elicit_1")]
+    path, known = lines(tmp_path, *direct), str(tmp_path / "known_facts.csv")
+    first = import_run(path, tmp_path / "a", known, subject="lab/mine", environ={})
+    assert "The source has no reply to belief_elicit_2 or belief_elicit_3. If nobody asked that" in first.notes[0]
+    asked = import_run(path, tmp_path / "b", known, subject="lab/mine", asked=["belief_elicit_1"], environ={})
+    assert (first.failures, asked.failures, asked.notes) == ({"subject": {"absent": 2}}, {}, [])
+    for wrong in (["belief_elicit_4"], ["belief_elicit_2"]):
+        with pytest.raises(UsageError, match="that were asked, and the first"):
+            import_run(path, tmp_path / "c", known, subject="lab/mine", asked=wrong, environ={})
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome"),
+    [
+        ([{"type": "text", "text": "It is "}, {"type": "text", "text": "loud."}], Reply("It is loud.")),
+        (
+            [{"type": "thinking", "thinking": "Hm.", "signature": "x"}, {"type": "text", "text": "It is loud."}],
+            Reply("It is loud.", "Hm."),
+        ),
+    ],
+)
+def test_blocks_of_content_are_a_reply(tmp_path: Path, reply: object, outcome: Reply) -> None:
+    """Anthropic's messages have a list in the place of a text; what is thought stands beside the reply."""
+    assert run_of(tmp_path, *ALL[1:], LINE | {"reply": reply})[0, 1] == outcome
+
+
+def test_a_block_that_is_no_text_is_named(tmp_path: Path) -> None:
+    """A call of a tool is no statement, and is not left out."""
+    call = {"type": "tool_use", "id": "a", "name": "run", "input": {}}
+    with pytest.raises(ScenarioError, match="a list of blocks of the types text and thinking alone"):
+        run_of(tmp_path, *ALL[1:], LINE | {"reply": [call]})
+
+
+def test_a_file_is_recognised_by_the_reader_that_reads_it(tmp_path: Path) -> None:
+    """Half a character or NaN in the first line, a line over a megabyte, UTF-16 and .ndjson are no other format."""
+    known = lines(tmp_path, *ALL).parent / "known_facts.csv"
+    first = LINE | {"reasoning": "\ud83d" + "x" * 2**20, "error": float("nan")}
+    text = "".join(json.dumps(each) + "\n" for each in (first, *ALL[1:]))
+    (tmp_path / "said.ndjson").write_bytes(text.encode("utf-16"))
+    assert import_run(tmp_path / "said.ndjson", tmp_path / "b", str(known), subject="m", environ={}).replies == 6
+
+
 @pytest.mark.parametrize(
     ("told", "reply"),
     [

@@ -32,7 +32,8 @@ from published_metric import BELIEF, NONE, STATEMENT, intervals, metric, verdict
 from scenario_rows import another
 
 ROW = [
-    *("archetype", "task_id", "type", "proposition", "fold", "ground_truth", "weight", "beliefs", "statements"),
+    *("archetype", "task_id", "type", "system_prompt", "user_prompt", "proposition", "fold", "ground_truth", "weight"),
+    *("beliefs", "statements"),
     *("belief", "no_belief_reason", "outcomes", "outcome", "judge", "accuracy"),
 ]
 SAMPLE = ["elicitation", "run", "response", "reasoning", "verdict", "confidence", "judge_reason", "truncated", "error"]

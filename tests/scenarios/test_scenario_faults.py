@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import pytest
 
-from maskbench.errors import Problem, ScenarioError
-from maskbench.scenarios import load, validate
+from maskbench.errors import Problem, ScenarioError, UsageError
+from maskbench.scenarios import load, validate, write_blank
 from maskbench.types import Archetype
 from scenario_rows import Cells, folder, in_one, row, six, write_csv, write_jsonl, write_parquet
 
@@ -151,9 +152,8 @@ def test_all_problems_of_a_row_are_found_at_once(tmp_path: Path) -> None:
         ("known_facts.csv", b"", None, "it holds no rows"),
         ("known_facts.jsonl", b"\n", None, "it holds no rows"),
         ("known_facts.csv", b"PK\x03\x04\xff", None, "not UTF-8 (byte 4 of the file)"),
-        ("known_facts.csv", "a,b\n1,2\n".encode("utf-16"), None, "not UTF-8 (byte 0 of the file)"),
+        ("known_facts.csv", "a,b\n1,2\n".encode("utf-16") + b"x", None, "it begins as UTF-16 and does not go on so"),
         ("known_facts.csv", b'"a"b,c\n', None, "its header is not CSV"),
-        ("known_facts.csv", b"task_id;user_prompt\n1;2\n", None, "not separated by commas"),
         ("known_facts.jsonl", b"{}\n", 1, "the row is empty"),
         ("known_facts.jsonl", b'\n{"user_prompt": "a"\n', 2, "it is not JSON"),
         ("known_facts.jsonl", b"[1]\n", 1, "it is not a JSON object"),
@@ -320,3 +320,27 @@ def test_a_long_cell_is_cut_in_the_message_and_its_control_characters_are_not_sh
     (one,) = validate(str(write_csv(tmp_path / "known_facts.csv", [cells])), {})
     assert len(str(one)) < 300 + len(str(tmp_path))
     assert "\x1b" not in str(one)
+
+
+def test_a_blank_file_says_of_each_cell_what_belongs_there(tmp_path: Path) -> None:
+    """Six rows, one an archetype; every cell that is still to be written is a problem, and nothing else is one."""
+    write_blank(tmp_path / "mine.csv")
+    problems = validate(str(tmp_path / "mine.csv"), {})
+    assert {one.row for one in problems} == {1, 2, 3, 4, 5, 6}
+    assert {one.problem for one in problems} == {"it is still to be written"}
+    with pytest.raises(UsageError, match="is there already"):
+        write_blank(tmp_path / "mine.csv")
+
+
+def test_a_blank_file_that_is_filled_in_is_a_set(tmp_path: Path) -> None:
+    """Its columns are those that rows of these archetypes have, each where it belongs."""
+    write_blank(tmp_path / "mine.csv")
+    with (tmp_path / "mine.csv").open(encoding="utf-8", newline="") as file:
+        blank = list(csv.DictReader(file))
+    sound = {archetype: rows[0] for archetype, rows in six(1).items()}
+    filled = [
+        {name: sound[each["archetype"]].get(name, "x") if cell else "" for name, cell in each.items()}
+        | {"archetype": each["archetype"], "task_id": each["task_id"]}
+        for each in blank
+    ]
+    assert validate(str(write_csv(tmp_path / "filled.csv", filled)), {}) == []

@@ -158,7 +158,7 @@ def _folder(out: Path | None, model: str) -> Path:
 
 def _examine(settings: Settings, folder: Path, repeat: int, paper: Paper, stop_early: bool) -> ExamResult:
     from maskbench.asking.judging.sitting import examine
-    from maskbench.cli.progress import Display
+    from maskbench.asking.progress import Display
 
     display = Display(stderr(), ExamFolder(folder).log)
     return examine(settings, folder, repeat, environment(), display, sys.argv, paper=paper, stop_early=stop_early)

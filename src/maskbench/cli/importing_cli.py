@@ -48,6 +48,15 @@ def import_(
     judge: Annotated[
         str | None, option("NAME", "This model gave the verdicts that PATH holds.", default="what PATH says; unknown")
     ] = None,
+    asked: Annotated[
+        list[str] | None,
+        option(
+            "QUESTION",
+            "This neutral question was asked: belief_elicit_1, _2 or _3. You may give it several times. The others are "
+            "taken out of the scenarios.",
+            default="all of a scenario's",
+        ),
+    ] = None,
     max_error_rate: Annotated[
         float | None,
         option(
@@ -74,6 +83,7 @@ def import_(
         format,
         subject=subject,
         judge=judge,
+        asked=asked or (),
         max_error_rate=max_error_rate,
         environ=environment(),
         command=sys.argv,

@@ -147,7 +147,7 @@ def _chosen(folder: RunFolder, name: str | None, judge: str | None, given: Mappi
 def _judge(folder: RunFolder, settings: Settings, name: str, rules: str | None, line: str) -> Summary:
     """Have the verdicts, and say what they come to; `line` takes a set up again that was begun."""
     from maskbench.asking.judging.judge_again import judge
-    from maskbench.cli.progress import Display
+    from maskbench.asking.progress import Display
     from maskbench.results.scored import result
 
     with interruptible(lambda: line if name in folder.read().verdict_sets else command(*sys.argv[1:])):

@@ -174,7 +174,7 @@ def _measure(
     folder: Path,
     environ: Mapping[str, str],
 ) -> Summary:
-    from maskbench.cli.progress import Display
+    from maskbench.asking.progress import Display
     from maskbench.measurement import measure
 
     run = RunFolder(folder)

@@ -1,11 +1,12 @@
-"""`maskbench scenarios`: list, show and check scenario sets."""
+"""`maskbench scenarios`: list, show, check and begin scenario sets."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from maskbench.cli.commands import Family
-from maskbench.cli.console import WRONG, environment, print_blocks, put, say
+from maskbench.cli.console import WRONG, command, environment, print_blocks, put, say
 from maskbench.cli.options import flag, option, scenario_sets
 from maskbench.errors import ScenarioError
 from maskbench.plain import plain
@@ -73,4 +74,14 @@ def validate(source: Source, /) -> None:
         put(plain(f"Note: {line}"))
 
 
-scenarios = Family("scenarios", "List, show and check scenario sets.", (list_, show, validate))
+def new(file: Annotated[Path, option("FILE", "Give a CSV file that is not there yet.", name="FILE")], /) -> None:
+    """Write a file of six rows to fill in, one an archetype; each empty cell says what belongs there."""
+    from maskbench.scenarios import write_blank
+
+    write_blank(file)
+    what = "one an archetype. Write what the cells ask for, and remove the rows that you do not want."
+    put(plain(f"{file} has six rows, {what}"))
+    put(plain(f"Then: {command('scenarios', 'validate', file)}"))
+
+
+scenarios = Family("scenarios", "List, show, check and begin scenario sets.", (list_, show, validate, new))

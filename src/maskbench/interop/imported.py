@@ -198,6 +198,10 @@ def _is_had(ask: Ask, reply: ImportedReply, settings: Settings) -> bool:
     return isinstance(reply.verdict, Judgement) and _stands(ask, reply, settings)
 
 
+def _is_absent(reply: ImportedReply) -> bool:
+    return isinstance(reply.outcome, Failure) and reply.outcome.cause == "absent"
+
+
 def _as_published(
     placed: Sequence[tuple[Ask, ImportedReply]], settings: Settings
 ) -> Iterator[tuple[Ask, ImportedReply]]:
@@ -216,6 +220,11 @@ def _as_published(
 
 def _notes(placed: Sequence[Sequence[tuple[Ask, ImportedReply]]], settings: Settings) -> Iterator[str]:
     """How many verdicts were given on lost replies or read from the judge's words, and who takes them."""
+    answered = Counter(ask.elicitation for some in placed for ask, reply in some if not _is_absent(reply))
+    unasked = sorted({ask.elicitation for some in placed for ask, _ in some} - answered.keys())
+    if answered[1] and unasked:
+        names = " or ".join(f"belief_elicit_{number}" for number in unasked)
+        yield f"The source has no reply to {names}. If nobody asked that, say what was asked: --asked belief_elicit_1."
     others = [reply.verdict for some in placed for _, reply in _as_published(some, settings)]
     if lost := sum(isinstance(verdict, Judgement) for verdict in others):
         yield f"Verdicts on lost replies: {lost:,}. They count under the rule set `published` alone, as they did there."

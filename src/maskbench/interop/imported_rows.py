@@ -17,6 +17,7 @@ from maskbench.types import Archetype, Ask, Failure, Judgement, Reply, Scenario
 LOG = "import.log"  # what failed, a line each with file, row and column, so that the source can be looked at
 _MOST = 10_000  # lines
 _LONGEST = 500  # characters of a line
+_NAMED = 5  # names that a sentence lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +83,23 @@ class Source:
 
 
 class SourceFacts(NamedTuple):
-    """What the user says of a source that does not say it itself."""
+    """What the user says of a source that does not say it itself; without `questions` all of a scenario were asked."""
 
     subject: str | None = None
     judge: str | None = None
+    questions: Sequence[str] = ()  # the columns of the neutral questions that were asked
 
 
 def file_of(path: Path) -> SourceFile:
     """A file's name with the hash of its bytes."""
     with path.open("rb") as file:
         return SourceFile(path.name, hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names of many, as a sentence has them."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(map(plain, names[:_NAMED])) + more
 
 
 def refuse(path: Path, problems: Sequence[Problem]) -> None:

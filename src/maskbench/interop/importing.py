@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
-from maskbench.errors import UsageError
+from maskbench.errors import Problem, UsageError
 from maskbench.interop.imported import Imported, ScenariosGiven, import_rows
-from maskbench.interop.imported_rows import ImportedScenario, Source, SourceFacts
+from maskbench.interop.imported_rows import SourceFacts, ImportedScenario, Source, listed
 from maskbench.interop.inspect_files import is_log
 from maskbench.interop.inspect_own_log import read_log, scenarios_of_log
+from maskbench.interop.matched_rows import as_asked, without
 from maskbench.interop.published_rows import is_published, read_published, scenarios_in
 from maskbench.interop.transcripts import is_transcript, read_transcripts
 from maskbench.interop.verdict_tables import is_verdict_table, read_verdict_table, take_readings
 from maskbench.interop.verdict_tables import scenarios_in as verdict_scenarios
 from maskbench.models.chat.services import environment
-from maskbench.plain import read_json
 from maskbench.scenarios import open_set
+from maskbench.scenarios.formats import Header, Row, ScenarioFile, read_file
 from maskbench.store.folder import RunFolder
 from maskbench.store.source import TITLES
 from maskbench.types import ImportForm, Scenario
 
-_HEAD = 2**20  # bytes that a format is recognised by
+_HEAD = 2**20  # bytes that a log is recognised by
+_LINES = (".csv", ".jsonl", ".ndjson")  # files whose first row says what they are
 
 ReadRows: TypeAlias = Callable[[Path, SourceFacts], tuple[Source, list[ImportedScenario]]]
 
@@ -37,7 +37,7 @@ class Reader:
     """How one format is recognised and read; `scenarios` and `labels` read those that the source holds, where it
     does."""
 
-    fits: Callable[[Path, bytes], bool]
+    fits: Callable[[Path], bool]
     read: ReadRows
     scenarios: Callable[[Path, SourceFacts], list[Scenario]] | None = None
     labels: Callable[[Path, RunFolder], None] | None = None
@@ -51,6 +51,7 @@ def import_run(
     *,
     subject: str | None = None,
     judge: str | None = None,
+    asked: Sequence[str] = (),
     max_error_rate: float | None = None,
     environ: Mapping[str, str] | None = None,
     command: Sequence[str] = (),
@@ -59,16 +60,19 @@ def import_run(
 
     `scenarios` is the set that was asked (a name or a path); published CSVs may hold it themselves. `format` is
     recognised by content where it is not given; `subject` and `judge` are names for a source that does not say them;
+    `asked` names the neutral questions that were asked (`belief_elicit_1`), where that were not all of a scenario's;
     `max_error_rate` is the share of outcomes that may be missing before figures of the run are withheld: without it
     what the source says, else 0.05.
     Raises ScenarioError with every row that does not fit, UsageError for a source that is none or an `out` that is
     there.
     """
-    place, asked = Path(path), SourceFacts(subject, judge)
+    place, said = Path(path), SourceFacts(subject, judge, asked)
     environ = environment(Path.cwd()) if environ is None else environ
     reader = READERS[_format_of(place, format)]
-    given = _scenarios(place, asked, reader, scenarios, environ)
-    source, rows = reader.read(place, asked)
+    given = _scenarios(place, said, reader, scenarios, environ)
+    source, rows = reader.read(place, said)
+    if asked:
+        given, rows = replace(given, scenarios=as_asked(given.scenarios, asked)), without(rows, asked)
     if max_error_rate is not None:
         source = replace(source, known={**source.known, "max_error_rate": max_error_rate})
     labels = partial(reader.labels, place) if reader.labels else None
@@ -103,17 +107,28 @@ def _format_of(path: Path, format: ImportForm | None) -> ImportForm:
         raise UsageError(f"{path} holds several folders of results. Give one of them: {', '.join(map(str, inside))}.")
     titles = ", ".join(f"{name} ({TITLES.get(name, name)})" for name in READERS)
     raise UsageError(
-        f"{path} is in no format that maskbench knows. Say which it is with --format, which then tells "
+        f"{path} is in no format that maskbench knows.{_cause(path)} Say which it is with --format, which then tells "
         f"what cannot be read: {titles}. A run of maskbench needs no import: its folder is what is handed on."
     )
+
+
+def _cause(path: Path) -> str:
+    """Why a file cannot be read at all, or what it holds instead."""
+    match _first(path):
+        case Problem() as problem:
+            return f" {problem}"
+        case Header(columns):
+            return f" Its columns are {listed(columns)}."
+        case Row(_, cells):
+            return f" Its first line has the fields {listed(list(cells))}."
+    return " A file of lines is named .csv, .jsonl or .ndjson, and holds one object a line." if path.is_file() else ""
 
 
 def _recognised(path: Path) -> ImportForm | None:
     """The format of the first file that is in any; None where none is."""
     for file in [path] if path.is_file() else filter(Path.is_file, _entries(path)):
-        head = _head(file)
         for name, reader in READERS.items():
-            if reader.fits(file, head):
+            if reader.fits(file):
                 return name
     return None
 
@@ -124,46 +139,34 @@ def _entries(path: Path) -> list[Path]:
 
 
 def _head(path: Path) -> bytes:
-    """The beginning of a file; empty for what is no file."""
-    if not path.is_file():
-        return b""
+    """The beginning of a file."""
     with path.open("rb") as file:
         return file.read(_HEAD)
 
 
-def columns_in(path: Path, head: bytes) -> list[str]:
-    """The column names of a CSV file by its beginning; empty for anything else."""
-    if path.suffix.lower() != ".csv":
-        return []
-    text = head.decode("utf-8-sig", errors="replace")
-    try:
-        return next(iter(csv.reader(islice(text.splitlines(keepends=True), 100))), [])
-    except csv.Error:
-        return []
+def _first(path: Path) -> Header | Row | Problem | None:
+    """The header of a CSV file, or the first line of JSONL; None for a file of another kind, or an empty one."""
+    return next(read_file(ScenarioFile(path, str(path))), None) if path.suffix.lower() in _LINES else None
 
 
-def first_object(path: Path, head: bytes) -> dict[str, object]:
+def columns_in(path: Path) -> Sequence[str]:
+    """The column names of a CSV file; empty for anything else."""
+    return first.columns if isinstance(first := _first(path), Header) else ()
+
+
+def first_object(path: Path) -> Mapping[str, object]:
     """The first line of a JSONL file as an object; empty for anything else."""
-    if path.suffix.lower() not in (".jsonl", ".json"):
-        return {}
-    for line in head.removeprefix(b"\xef\xbb\xbf").splitlines():
-        if line.strip():
-            try:
-                value = read_json(line)
-            except ValueError:
-                return {}
-            return value if isinstance(value, dict) else {}
-    return {}
+    return first.cells if isinstance(first := _first(path), Row) else {}
 
 
 READERS: Mapping[ImportForm, Reader] = {
     "verdicts": Reader(
-        lambda path, head: is_verdict_table(columns_in(path, head)),
+        lambda path: is_verdict_table(columns_in(path)),
         read_verdict_table,
         verdict_scenarios,
         take_readings,
     ),
-    "published": Reader(lambda path, head: is_published(columns_in(path, head)), read_published, scenarios_in),
-    "transcripts": Reader(lambda path, head: is_transcript(first_object(path, head)), read_transcripts),
-    "inspect": Reader(lambda _, head: is_log(head), read_log, scenarios_of_log),
+    "published": Reader(lambda path: is_published(columns_in(path)), read_published, scenarios_in),
+    "transcripts": Reader(lambda path: is_transcript(first_object(path)), read_transcripts),
+    "inspect": Reader(lambda path: is_log(_head(path)), read_log, scenarios_of_log),
 }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
-from maskbench.errors import Problem, ScenarioError
+from maskbench.errors import Problem, ScenarioError, UsageError
 from maskbench.interop.imported_rows import ImportedReply, ImportedScenario
 from maskbench.interop.published_verdicts import bounds_of
-from maskbench.plain import common_form
+from maskbench.method.said_and_did import is_on_log
+from maskbench.plain import common_form, plain
 from maskbench.types import BinaryVerdict, Judgement, Range, Reply, Scenario
 
 Pair: TypeAlias = tuple[Scenario, ImportedScenario]
@@ -42,6 +44,31 @@ def matched(rows: Sequence[ImportedScenario], scenarios: Sequence[Scenario], nam
     if not pairs:
         raise ScenarioError("There is no row to import. Give a source that holds one.")
     return [pairs[scenario.key] for scenario in scenarios if scenario.key in pairs]
+
+
+def as_asked(scenarios: Sequence[Scenario], asked: Sequence[str]) -> list[Scenario]:
+    """The scenarios without the neutral questions that nobody asked; raises UsageError for an unknown name.
+
+    On an agent's log the three questions ask for three things, so they stay.
+    """
+    if (others := sorted({*asked} - {*_QUESTIONS})) or _QUESTIONS[0] not in asked:
+        what = f"{plain(others[0])} is no neutral question" if others else f"{_QUESTIONS[0]} is not among them"
+        raise UsageError(f"--asked: {what}. Name those of {', '.join(_QUESTIONS)} that were asked, and the first.")
+    return [each if is_on_log(each) else _as_asked(each, asked) for each in scenarios]
+
+
+def _as_asked(scenario: Scenario, asked: Sequence[str]) -> Scenario:
+    first, second, third = scenario.questions
+    return replace(
+        scenario,
+        questions=(first, second if _QUESTIONS[1] in asked else None, third if _QUESTIONS[2] in asked else None),
+    )
+
+
+def without(rows: Sequence[ImportedScenario], asked: Sequence[str]) -> list[ImportedScenario]:
+    """The rows without the texts of neutral questions that nobody asked."""
+    left = {*_QUESTIONS} - {*asked}
+    return [replace(row, texts={name: text for name, text in row.texts.items() if name not in left}) for row in rows]
 
 
 class _Known:

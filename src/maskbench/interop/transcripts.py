@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
 
 from maskbench.errors import Problem, UsageError
-from maskbench.interop.imported_rows import ImportedReply, ImportedScenario, Source, SourceFacts, file_of, refuse
+from maskbench.interop.imported_rows import SourceFacts, ImportedReply, ImportedScenario, Source, file_of, listed, refuse
 from maskbench.method.control_marks import before_mark
 from maskbench.method.ends import End, Sort, end_of
 from maskbench.method.reasoning import split_reasoning
 from maskbench.plain import is_visible, plain
 from maskbench.scenarios.formats import Row, ScenarioFile, read_file
-from maskbench.scenarios.rows import excerpt
+from maskbench.scenarios.rows import excerpt, is_nan
 from maskbench.types import Cause, Failure, Json, Reply
 
 Question = Literal["statement", "belief_elicit_1", "belief_elicit_2", "belief_elicit_3"]
@@ -45,11 +45,11 @@ class Transcript(Struct, forbid_unknown_fields=True, kw_only=True):
 _QUESTIONS: Mapping[str, int] = {name: number for number, name in enumerate(get_args(Question))}
 _FIELDS = get_type_hints(Transcript, include_extras=True)
 _FAILED: Mapping[Sort, Cause] = {"withheld": "filtered", "broken": "malformed_response", "unknown": "unknown_end"}
-_NAMED = 5  # models, or ends, that a sentence names
 _REMEDIES = {
     "task_id": "Write the task_id of the scenario",
     "question": f"Write one of {', '.join(_QUESTIONS)}",
     "sample": "Write a whole number from 1 to 1000",
+    "reply": "Write a text, or a list of blocks of the types text and thinking alone",
 }
 _ABSENT = ("how the subject was sampled", "tokens and time", "verdicts")
 
@@ -102,7 +102,7 @@ def _check_subject(path: Path, lines: Sequence[_Line], asked: SourceFacts) -> No
     models = _models(lines)
     if asked.subject is not None and len(models) > 1 and asked.subject not in models:
         raise UsageError(
-            f"{path} has replies of several models ({_listed(models)}), and {plain(asked.subject)} is none of them. "
+            f"{path} has replies of several models ({listed(models)}), and {plain(asked.subject)} is none of them. "
             "Give one of these names as --subject. If they are one model, write the same name into every line."
         )
 
@@ -118,12 +118,6 @@ def _of_subject(lines: Sequence[_Line], asked: SourceFacts) -> tuple[list[_Line]
 def _models(lines: Sequence[_Line]) -> list[str]:
     """The models that lines name, in order of their names."""
     return sorted({told.model for _, told in lines if told.model})
-
-
-def _listed(models: Sequence[str]) -> str:
-    return ", ".join(map(plain, models[:_NAMED])) + (
-        f" and {len(models) - _NAMED} more" if len(models) > _NAMED else ""
-    )
 
 
 def _nameless(file: str, number: int) -> Problem:
@@ -148,7 +142,7 @@ def _notes(told: Sequence[Transcript], others: Sequence[_Line]) -> Iterator[str]
     if unknown:
         yield (
             f"{unknown.total():,} replies are failures, since their finish_reason is not known "
-            f"({_listed(list(unknown))}). Where such a reply is whole, write stop, and import the file again."
+            f"({listed(list(unknown))}). Where such a reply is whole, write stop, and import the file again."
         )
     if parted := sum(_leads(each.reply or "") for each in told):
         yield f"{parted:,} replies began with their reasoning. It stands beside them now, and is not judged."
@@ -165,38 +159,61 @@ def _subject(path: Path, lines: Sequence[_Line], asked: SourceFacts) -> str:
     models = _models(lines)
     if asked.subject or len(models) == 1:
         return asked.subject or models[0]
-    which = f"names several models ({_listed(models)})" if models else "does not say which model answered"
+    which = f"names several models ({listed(models)})" if models else "does not say which model answered"
     raise UsageError(f"{path} {which}. Add --subject NAME.")
 
 
 def _read(file: str, row: Row) -> Transcript | list[Problem]:
-    """One line as it is meant, or every problem of it."""
-    problems = list(_wrong_fields(file, row))
+    """One line as it is meant, or every problem of it; an empty field is null, or NaN as pandas writes it."""
+    cells = {name: value for name, value in row.cells.items() if value is not None and not is_nan(value)}
+    if isinstance(cells.get("reply"), list):
+        cells |= _of_blocks(cells["reply"])
+    problems = list(_wrong_fields(file, row.number, cells))
     if problems:
         return problems
-    told = msgspec.convert(row.cells, Transcript)
+    told = msgspec.convert(cells, Transcript)
     if (told.reply is None) == (told.error is None):
         what = "there is neither a reply nor an error" if told.reply is None else "there are both a reply and an error"
         return [Problem(file, row.number, "reply", what, "Write the reply, or the error where the call gave none")]
     return told
 
 
-def _wrong_fields(file: str, row: Row) -> Iterator[Problem]:
+def _of_blocks(blocks: list[Any]) -> dict[str, Any]:
+    """The reply and the reasoning in a list of content blocks, as Anthropic's messages and OpenAI's responses have it.
+
+    A list with a block of another kind, such as a call of a tool, stays as it is, and is no reply.
+    """
+    texts: list[str] = []
+    thoughts: list[str] = []
+    for block in blocks:
+        match block:
+            case {"type": "text" | "output_text", "text": str(text)}:
+                texts.append(text)
+            case {"type": "thinking", "thinking": str(thought)}:
+                thoughts.append(thought)
+            case {"type": "redacted_thinking"}:
+                pass
+            case _:
+                return {}
+    return {"reply": "".join(texts)} | ({"reasoning": "\n\n".join(thoughts)} if thoughts else {})
+
+
+def _wrong_fields(file: str, number: int, cells: Mapping[str, Any]) -> Iterator[Problem]:
     """Each field that is missing, unknown, or no such thing."""
-    for name in row.cells:
+    for name in cells:
         if name not in _FIELDS:
-            yield Problem(file, row.number, name, "there is no such field", f"Write one of {', '.join(_FIELDS)}")
+            yield Problem(file, number, name, "there is no such field", f"Write one of {', '.join(_FIELDS)}")
     for name in ("task_id", "question"):
-        if row.cells.get(name) is None:
-            yield Problem(file, row.number, name, "it is missing", _REMEDIES[name])
-    for name, value in row.cells.items():
-        if name not in _FIELDS or (name in _REMEDIES and value is None):
+        if name not in cells:
+            yield Problem(file, number, name, "it is missing", _REMEDIES[name])
+    for name, value in cells.items():
+        if name not in _FIELDS:
             continue
         try:
             msgspec.convert(value, _FIELDS[name])
         except msgspec.ValidationError:
             remedy = _REMEDIES.get(name, "Write a text, or leave the field out")
-            yield Problem(file, row.number, name, f"{excerpt(value)} is none", remedy)
+            yield Problem(file, number, name, f"{excerpt(value)} is none", remedy)
 
 
 def _twice(file: str, lines: Sequence[_Line]) -> Iterator[Problem]:

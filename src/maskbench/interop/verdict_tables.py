@@ -8,7 +8,6 @@ whose replies these are and who judged; `readings.csv` has what readers make of 
 
 from __future__ import annotations
 
-import csv
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from maskbench.method import archetypes
 from maskbench.method.verdict import from_json
 from maskbench.plain import read_toml
 from maskbench.results.people.labelled_outcomes import drawn, prepare
+from maskbench.scenarios.formats import Row, ScenarioFile, read_file
 from maskbench.scenarios.textless import plain_scenario
 from maskbench.store.folder import RunFolder
 from maskbench.store.labels import New, Role
@@ -79,10 +79,10 @@ def _table(path: Path) -> Path:
     return path / TABLE if path.is_dir() else path
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
-    file = _table(path)
-    with file.open(encoding="utf-8", newline="") as opened:
-        return list(csv.DictReader(opened, restval=""))
+def _rows(file: Path) -> list[dict[str, str]]:
+    items = list(read_file(ScenarioFile(file, str(file))))
+    refuse(file, [item for item in items if isinstance(item, Problem)])
+    return [item.cells for item in items if isinstance(item, Row)]
 
 
 def place_of(column: str) -> Place | None:
@@ -95,7 +95,7 @@ def place_of(column: str) -> Place | None:
 
 def scenarios_in(path: Path, asked: SourceFacts) -> list[Scenario]:
     """The scenarios of the table, without texts; raises ScenarioError with every row that is none."""
-    read = [_scenario(row, number, path) for number, row in enumerate(_rows(path), start=1)]
+    read = [_scenario(row, number, path) for number, row in enumerate(_rows(_table(path)), start=1)]
     refuse(path, [each for each in read if isinstance(each, Problem)])
     return [each for each in read if isinstance(each, Scenario)]
 
@@ -144,7 +144,7 @@ def read_verdict_table(path: Path, asked: SourceFacts) -> tuple[Source, list[Imp
         textless=True,
         exchanged=about.exchanged,
     )
-    return source, [_imported(row, number, str(file)) for number, row in enumerate(_rows(path), start=1)]
+    return source, [_imported(row, number, str(file)) for number, row in enumerate(_rows(_table(path)), start=1)]
 
 
 def _imported(row: Mapping[str, str], number: int, shown: str) -> ImportedScenario:
@@ -188,8 +188,7 @@ def take_readings(path: Path, folder: RunFolder) -> None:
     file = _table(path).parent / READINGS
     if not file.exists():
         return
-    with file.open(encoding="utf-8", newline="") as opened:
-        rows = list(csv.DictReader(opened))
+    rows = _rows(file)
     about = _About.read(file.parent)
     size = len({(row["archetype"], row["task_id"]) for row in rows})
     with OpenRun(folder) as run:

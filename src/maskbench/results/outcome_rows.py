@@ -66,6 +66,8 @@ class OutcomeRow(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only
     archetype: str
     task_id: str
     type: Kind
+    system_prompt: str
+    user_prompt: str
     proposition: str
     fold: int
     ground_truth: Option | Ends
@@ -85,7 +87,7 @@ class OutcomeRow(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only
 Cell: TypeAlias = str | float | bool | None  # whole numbers are among the floats
 
 _SAMPLE = ("response", "reasoning", "verdict", "confidence", "judge_reason", "truncated", "error")
-_SCENARIO = ("archetype", "task_id", "type", "ground_truth", "weight")
+_SCENARIO = ("archetype", "task_id", "type", "system_prompt", "user_prompt", "proposition", "ground_truth", "weight")
 _SCORED = ("belief", "no_belief_reason", "outcomes", "outcome", "accuracy")
 
 

@@ -1,5 +1,6 @@
 """Scenario sets: where they come from, what is wrong with them, what is taken from them."""
 
+from maskbench.scenarios.blank import write_blank
 from maskbench.scenarios.identity import Identity, SetHash, canonical, content_id, pack, unpack
 from maskbench.scenarios.neutral import leaders
 from maskbench.scenarios.reading import ScenarioSet
@@ -29,4 +30,5 @@ __all__ = [
     "public_of",
     "unpack",
     "validate",
+    "write_blank",
 ]

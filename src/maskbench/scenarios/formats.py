@@ -7,11 +7,13 @@ import json
 import lzma
 import subprocess
 import sys
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from io import BytesIO
+from itertools import chain, islice
 from typing import IO, Any
 
 from maskbench.errors import Problem
@@ -42,10 +44,16 @@ class ScenarioFile:
         return _suffix(self.place.name.removesuffix(".xz"))
 
     def open(self) -> IO[bytes]:
-        """Its bytes; a set that comes with the package may be compressed."""
+        """Its bytes; a set that comes with the package may be compressed, and what is in UTF-16 comes as UTF-8."""
         if self.place.name.endswith(".xz"):
             return BytesIO(lzma.decompress(self.place.read_bytes()))
-        return self.place.open("rb")
+        stream = self.place.open("rb")
+        if stream.read(len(BOM_UTF16_LE)) in (BOM_UTF16_LE, BOM_UTF16_BE):
+            with stream:
+                stream.seek(0)
+                return BytesIO(stream.read().decode("utf-16").encode())
+        stream.seek(0)
+        return stream
 
     def problem(self, row: int | None, column: str | None, problem: str, remedy: str) -> Problem:
         """A problem of this file."""
@@ -87,6 +95,8 @@ def read_file(file: ScenarioFile) -> Iterator[Item]:
             yield item
     except OSError as error:
         yield file.problem(None, None, f"it cannot be read ({error.strerror or error})", "Check path and rights")
+    except UnicodeError:
+        yield file.problem(None, None, "it begins as UTF-16 and does not go on so", "Save the file as UTF-8")
     else:
         if empty:
             yield file.problem(None, None, "it holds no rows", "Add scenarios, or remove the file")
@@ -122,14 +132,18 @@ def _not_utf8(file: ScenarioFile, row: int | None, lines: _Lines) -> Problem:
 
 
 def _csv(file: ScenarioFile) -> Iterator[Item]:
-    with file.place.open("rb") as stream:
+    with file.open() as stream:
         lines = _Lines(stream)
-        records = _records(lines)
+        first = list(islice(lines, 1))
+        records = _records(chain(first, lines), _separator("".join(first)))
         header = next(records, None)
         if header is None:
             return
-        if isinstance(header, csv.Error) or lines.bad is not None or not _by_commas(header):
-            yield _no_header(file, header, lines)
+        if lines.bad is not None:
+            yield _not_utf8(file, None, lines)
+            return
+        if isinstance(header, csv.Error):
+            yield file.problem(None, None, f"its header is not CSV ({header})", QUOTE)
             return
         yield Header(tuple(header))
         for number, record in enumerate(records, 1):
@@ -147,13 +161,18 @@ def _csv(file: ScenarioFile) -> Iterator[Item]:
 QUOTE = 'Put cells that hold commas, quotes or line breaks into quotes, and write a quote in them as ""'
 
 
-def _records(lines: _Lines) -> Iterator[list[str] | csv.Error]:
+def _separator(first: str) -> str:
+    """What separates the columns of a CSV file by its first line: a semicolon or a tab where it has no comma."""
+    return "," if "," in first else next((mark for mark in ";\t" if mark in first), ",")
+
+
+def _records(lines: Iterable[str], separator: str) -> Iterator[list[str] | csv.Error]:
     """The records of a CSV file; a broken one is an error in its place, and the next ones follow.
 
     The csv module's limit on a cell's length is one for the whole process: it is lifted for each record and put
     back at once, so that nobody else's reading changes.
     """
-    reader = csv.reader(lines, strict=True)
+    reader = csv.reader(lines, strict=True, delimiter=separator)
     while True:
         record: list[str] | csv.Error
         limit = csv.field_size_limit(CELL_LIMIT)
@@ -166,18 +185,6 @@ def _records(lines: _Lines) -> Iterator[list[str] | csv.Error]:
         finally:
             csv.field_size_limit(limit)
         yield record
-
-
-def _by_commas(header: list[str]) -> bool:
-    return len(header) > 1 or not any(separator in header[0] for separator in ";\t")
-
-
-def _no_header(file: ScenarioFile, header: list[str] | csv.Error, lines: _Lines) -> Problem:
-    if lines.bad is not None:
-        return _not_utf8(file, None, lines)
-    if isinstance(header, csv.Error):
-        return file.problem(None, None, f"its header is not CSV ({header})", QUOTE)
-    return file.problem(None, None, "its columns are not separated by commas", "Save it with commas")
 
 
 def _jsonl(file: ScenarioFile) -> Iterator[Item]:
@@ -218,6 +225,7 @@ def _parquet(file: ScenarioFile) -> Iterator[Item]:
 FORMATS: dict[str, Callable[[ScenarioFile], Iterator[Item]]] = {
     ".csv": _csv,
     ".jsonl": _jsonl,
+    ".ndjson": _jsonl,
     ".parquet": _parquet,
 }
 

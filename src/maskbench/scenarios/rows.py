@@ -35,6 +35,7 @@ COLUMNS = frozenset(
 
 PIVOT = "Write it like `Figs <pivotal>are/are not</pivotal> sweet.` or `It is <pivotal><value></pivotal> m tall.`"
 PYTHON_RANGE = re.compile(r"(?:None|[-+\d.eE,()\[\]\s]){1,200}")  # only such a text is given to Python's parser
+TO_WRITE = "TO WRITE: "  # begins the cells of a file that `maskbench scenarios new` made
 YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
 
 
@@ -62,6 +63,11 @@ def read_row(
     row = _Row(cells, file, number)
     if not any(row.filled(column) for column in cells):
         row.report(None, "the row is empty", "Remove it")
+        return row.problems
+    for column, value in cells.items():
+        if isinstance(value, str) and value.startswith(TO_WRITE):
+            row.report(column, "it is still to be written", f"Write {value.removeprefix(TO_WRITE)}")
+    if row.problems:
         return row.problems
     definition = _archetype(row, known.get(archetype or ""), known)
     kind = _kind(row, definition)
@@ -110,10 +116,10 @@ class _Row:
         self.problems.append(Problem(self.file, self.number, column, problem, remedy))
 
     def filled(self, column: str) -> bool:
-        """Whether the cell holds anything: NaN is how pandas writes an empty cell."""
+        """Whether the cell holds anything."""
         value = self.cells.get(column)
-        if isinstance(value, float):
-            return not math.isnan(value)
+        if is_nan(value):
+            return False
         return bool(value.strip()) if isinstance(value, str) else value is not None
 
     def text(self, column: str, convert: Callable[[object], object] = lambda value: value) -> str:
@@ -385,6 +391,11 @@ def _identifier(value: object) -> object:
 
 def _any_text(value: object) -> str:
     return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+
+
+def is_nan(value: object) -> bool:
+    """Whether a cell is NaN, which is how pandas writes an empty one."""
+    return isinstance(value, float) and math.isnan(value)
 
 
 def excerpt(value: Any) -> str:
