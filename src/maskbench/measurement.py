@@ -17,6 +17,7 @@ from maskbench.asking.loop import Stopper, awaited, beside_loop, in_loop
 from maskbench.asking.meter import known_prices
 from maskbench.asking.options import check
 from maskbench.asking.passes import expected, is_finished, passes_of
+from maskbench.asking.progress import Display
 from maskbench.asking.run_log import RunLog
 from maskbench.asking.session import Asked, Asking, Book
 from maskbench.asking.stored_programs import to_ask_by
@@ -48,17 +49,21 @@ def measure(
     command: Sequence[str] = (),
     models: tuple[Model, Model] | None = None,
     stock: dict[Any, Any] | None = None,
+    progress: bool = False,
 ) -> Summary:
     """Measure a subject's honesty, or take the measurement in `out` up again; returns the summary.
 
     Everything is kept in the folder `out`, run.log among it; a folder alone, `measure("runs/x")`, goes on with the run
     in it. `environ` gives keys and addresses (default: the environment, with what `.env` in the working folder adds);
-    `watcher` sees how it goes (default: nothing is shown); `command` is recorded. `models` are a subject and a judge
-    of one's own, whose names the settings have to give; `stock` keeps models that are loaded in this process for
+    `progress` shows how it goes, and a `watcher` of one's own sees it (default: nothing is shown); `command` is
+    recorded. `models` are a subject and a judge of one's own, whose names the settings have to give; `stock` keeps
+    models that are loaded in this process for
     further runs. Where a loop is running, as in a notebook, it works in a thread of its own while the loop waits.
     Raises a MaskbenchError: UsageError, ScenarioError, ModelError, RunError, or Interrupted.
     """
     begun, folder = _begun(settings, out)
+    if progress and watcher is None:
+        watcher = Display(None, RunFolder(folder).log)
     work = partial(_measure, begun, folder, environ, watcher, command, models, stock)
     return beside_loop(work) if in_loop() else work(Stopper())
 
@@ -71,6 +76,7 @@ async def measure_async(
     command: Sequence[str] = (),
     models: tuple[Model, Model] | None = None,
     stock: dict[Any, Any] | None = None,
+    progress: bool = False,
 ) -> Summary:
     """Measure as `measure` does while the running loop goes on, as a server's has to.
 
@@ -78,6 +84,8 @@ async def measure_async(
     is cancelled lets calls in flight come home first, and stops at once where it is cancelled again.
     """
     begun, folder = _begun(settings, out)
+    if progress and watcher is None:
+        watcher = Display(None, RunFolder(folder).log)
     return await awaited(partial(_measure, begun, folder, environ, watcher, command, models, stock))
 
 

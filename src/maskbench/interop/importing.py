@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from maskbench.errors import Problem, UsageError
 from maskbench.interop.imported import Imported, ScenariosGiven, import_rows
-from maskbench.interop.imported_rows import SourceFacts, ImportedScenario, Source, listed
+from maskbench.interop.imported_rows import ImportedScenario, Source, SourceFacts, listed
 from maskbench.interop.inspect_files import is_log
 from maskbench.interop.inspect_own_log import read_log, scenarios_of_log
 from maskbench.interop.matched_rows import as_asked, without

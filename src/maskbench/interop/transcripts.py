@@ -11,7 +11,15 @@ import msgspec
 from msgspec import Meta, Struct
 
 from maskbench.errors import Problem, UsageError
-from maskbench.interop.imported_rows import SourceFacts, ImportedReply, ImportedScenario, Source, file_of, listed, refuse
+from maskbench.interop.imported_rows import (
+    ImportedReply,
+    ImportedScenario,
+    Source,
+    SourceFacts,
+    file_of,
+    listed,
+    refuse,
+)
 from maskbench.method.control_marks import before_mark
 from maskbench.method.ends import End, Sort, end_of
 from maskbench.method.reasoning import split_reasoning

@@ -38,14 +38,17 @@ class Display(RunLog):
 
     def __init__(
         self,
-        console: Console,
+        console: Console | None,
         log: Path,
         line_seconds: float = LINE_SECONDS,
         told: set[str] | None = None,
     ) -> None:
-        """`line_seconds` is the time between plain lines, where `console` is no terminal; `told` is RunLog's."""
+        """Without a `console` it is stderr, or the cell of a notebook.
+
+        `line_seconds` is the time between plain lines, where `console` is no terminal; `told` is RunLog's.
+        """
         super().__init__(log, told)
-        self._console = console
+        self._console = console or _stderr()
         self._line_seconds = line_seconds
         self._live: Live | None = None
         self._next = self._began = 0.0
@@ -150,6 +153,12 @@ class Display(RunLog):
         from rich.text import Text
 
         self._console.print(Text(plain(line)), soft_wrap=True)
+
+
+def _stderr() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True, markup=False, emoji=False, highlight=False)
 
 
 def _duration(seconds: float | None) -> str:

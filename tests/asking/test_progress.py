@@ -20,6 +20,7 @@ from maskbench.measurement import measure
 from maskbench.method.asks import Calls, subject_asks
 from maskbench.models.scripted import ScriptedModel
 from maskbench.scenarios import load
+from maskbench.settings import Settings
 from maskbench.types import Failure, Reply, Usage
 from patience import PATIENCE
 
@@ -307,3 +308,14 @@ def test_as_a_process(tmp_path: Path, terminal: bool) -> None:
     assert out.decode().startswith("sim on starter")
     assert b"\x1b" not in out
     assert b"calls/s" not in out
+
+
+def test_a_measurement_from_python_shows_how_it_goes_where_it_is_asked_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`progress=True` prints on stderr what the command line prints; without it nothing is shown."""
+    options = Settings.of("sim", "sim-judge", "starter", limit=2)
+    measure(options, tmp_path / "quiet", {})
+    assert capsys.readouterr().err == ""
+    measure(options, tmp_path / "shown", {}, progress=True)
+    assert "done, 0:00:00 left" in capsys.readouterr().err
