@@ -1,4 +1,4 @@
-"""What a run has sent in batches, in one SQLite file beside its database: jobs, requests, and results not yet used.
+"""The journal of a run's batches, an SQLite file beside its database: jobs, requests, results not yet used.
 
 A job is written here, and on the disk, before its service is asked to begin it. So whatever is killed, and whenever,
 the next session knows which requests may be under way, and asks none of them a second time before it has looked.

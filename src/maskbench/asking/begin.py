@@ -41,7 +41,7 @@ _OTHERS = 100  # files that a run has open beside its connections
 
 
 class Taken(NamedTuple):
-    """What a run takes of its scenario set: weights by identity, and scenarios; hash and remarks are of all of it."""
+    """The part of a scenario set that a run takes, with weights by identity; hash and remarks are of the whole set."""
 
     weights: dict[Key, float]
     hash: str
@@ -52,7 +52,7 @@ class Taken(NamedTuple):
 
 
 def taken(settings: Settings, environ: Mapping[str, str]) -> Taken:
-    """What a run takes of its scenario set.
+    """The part of its scenario set that a run takes.
 
     Reads the set once for identities, hash and remarks, a row at a time; the iterator reads it once more. Raises
     ScenarioError for a set that cannot be read, UsageError for an archetype that it does not have.
@@ -115,7 +115,7 @@ def check_measured(folder: RunFolder) -> None:
 
 
 def wanted(folder: RunFolder, settings: Settings, environ: Mapping[str, str], watcher: Watcher) -> Taken | None:
-    """What the run takes; None where the set is out of reach and the run, which holds it, goes on without."""
+    """The scenarios that the run takes; None where the set is out of reach and the run, which holds it, goes on."""
     try:
         wants = taken(settings, environ)
         if not folder.exists:
@@ -168,7 +168,7 @@ def check_held(
     wanted: Taken | None,
     is_whole: Callable[[Store], bool] | None = None,
 ) -> Literal["unjudged", "by others", "the same"]:
-    """How the run in the folder goes on by these settings; writes nothing, and raises RunMismatch where it cannot.
+    """The way in which a run goes on by these settings; writes nothing, and raises RunMismatch where it cannot.
 
     A run that is `unjudged` takes another judge, and one that was judged `by others` is whole by other prompts.
     """

@@ -80,7 +80,7 @@ class InProgress:
 
 
 class Desk:
-    """What goes out next of the scenarios that are open, and what becomes of answers."""
+    """The desk: turns wanted steps of open scenarios into requests, and answers into states."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class Desk:
         return not opened.under_way and not self._task(opened.scenario, opened.known)
 
     def ready(self, opened: InProgress, *, once: bool = True) -> list[Outgoing]:
-        """What can go out for a scenario now: neither what is under way, nor what an equal request serves.
+        """The requests that can go out for a scenario now: none that is under way, or that an equal one serves.
 
         Stored verdicts on equal requests are taken in first. `once`: of equal requests that are still to be asked the
         first goes out, and the others wait for it.

@@ -1,4 +1,4 @@
-"""What a run would cost and how long it would take, as ranges: counted loads, list prices, a pace that is assumed."""
+"""Estimates of a run's cost and time, as ranges: counted loads, list prices, a pace that is assumed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Range = tuple[float, float]
 
 
 class ModelEstimate(Struct, frozen=True, omit_defaults=True):
-    """What one model would be asked and cost, least and most; costs are null where no list has a price.
+    """The calls, tokens and cost of one model, least and most; costs are null where no list has a price.
 
     `at_most` is what it would cost if every answer used all of its --max-tokens, and no call had to be repeated. What
     is `batched` costs what the price list has for batches.
@@ -43,7 +43,7 @@ class ModelEstimate(Struct, frozen=True, omit_defaults=True):
 
 
 class Estimate(Struct, frozen=True):
-    """What a run would cost in dollars and take in seconds; null where that is not known.
+    """The cost of a run in dollars and its time in seconds; null where that is not known.
 
     `by_counts` says that the scenarios were not read: their number is known, and their length is assumed.
     """
@@ -58,7 +58,7 @@ class Estimate(Struct, frozen=True):
 def estimate(
     loads: Mapping[tuple[Stage, str], Load], settings: Settings, prices: StagePrices, *, by_counts: bool = False
 ) -> Estimate:
-    """What these loads would cost and how long they would take."""
+    """The estimate of these loads: their cost and their time."""
     wide = UNREAD if by_counts else (1.0, 1.0)
     models = [
         _model(stage, model, load, prices.get(stage, {}).get(model), wide, batched=settings.pace.in_batches(stage))
@@ -68,7 +68,7 @@ def estimate(
 
 
 def summed(estimates: Iterable[Estimate], settings: Settings) -> Estimate:
-    """What several runs would take together; `settings` have the connections and the pace that they share."""
+    """The estimate of several runs together; `settings` have the connections and the pace that they share."""
     estimates = list(estimates)
     rows: dict[tuple[object, ...], ModelEstimate] = {}
     for each in (row for estimate in estimates for row in estimate.models):

@@ -20,7 +20,7 @@ from maskbench.types import Kind, Model
 
 
 class Executor(Protocol):
-    """What drives a desk until nothing is left of its passes."""
+    """An executor: drives a desk until nothing is left of its passes."""
 
     @property
     def stopped(self) -> str | None:
@@ -34,7 +34,7 @@ class Executor(Protocol):
 
 
 class Work(NamedTuple):
-    """What an executor has to do, and whom it may ask: judges by kind of scenario, and a subject or none."""
+    """The work of an executor, and whom it may ask: judges by kind of scenario, and a subject or none."""
 
     settings: Settings
     store: Store

@@ -14,7 +14,7 @@ CHARACTERS_PER_TOKEN = 4.0  # of prompts in English, about
 
 
 class Firsts:
-    """Which beginnings are on their way, or in a cache by now."""
+    """The beginnings of requests that are on their way, or in a cache by now."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, asyncio.Future[None]] = {}

@@ -1,4 +1,4 @@
-"""What a run will cost, counted from the data before anything is called: calls exactly, tokens by estimate."""
+"""The forecast of a run, counted from the data before anything is called: calls exactly, tokens by estimate."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OUTPUT_RANGE = (0.5, 2.5)  # of what is assumed of replies and verdicts
 
 @dataclass(slots=True)
 class Load:
-    """What one model would be asked, as least and most; `most_output` is all that its answers may have."""
+    """The load of one model, as least and most; `most_output` is all that its answers may have."""
 
     calls: tuple[float, float] = (0.0, 0.0)
     input: tuple[float, float] = (0.0, 0.0)

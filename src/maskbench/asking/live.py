@@ -31,7 +31,7 @@ GRACE_SECONDS = 10.0  # once a run is stopped, for calls in flight to come home:
 
 
 class Gate(asyncio.Semaphore):
-    """How many requests may be in flight; once closed, nobody gets in any more.
+    """The gate that bounds requests in flight; once closed, nobody gets in any more.
 
     `meter`, where there is one, is asked before each request whether the limits of money and tokens allow it.
     """
@@ -71,7 +71,7 @@ class _Entry:
 
 
 class Live:
-    """What is wanted of all scenarios, asked of models; `run` takes a run from wherever its store stands to its end.
+    """The live executor of passes over scenarios; `run` takes a run from wherever its store stands to its end.
 
     Passes go one after another, so that a limit cuts off the last of them.
     """

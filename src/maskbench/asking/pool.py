@@ -1,4 +1,4 @@
-"""What runs beside each other share: the pace of every service, and one budget. Each runs in a thread of its own."""
+"""The share of runs beside each other: the pace of every service, and one budget; each runs in its own thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Share: TypeAlias = tuple[Meter, asyncio.AbstractEventLoop | None]  # a run's me
 
 
 class SharedPurse:
-    """What several runs use up, and how all of them are stopped at a limit; any thread may call it."""
+    """The budget that several runs use up, and that stops all of them at a limit; any thread may call it."""
 
     def __init__(self, budget: Budget) -> None:
         self.limits = limits_of(budget)

@@ -35,7 +35,7 @@ UNLIMITED = 10_000  # connections, where how many there may be is for somebody e
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Who is asked: the judges by kind of scenario, and a subject where replies are wanted."""
+    """The models that are asked: judges by kind of scenario, and a subject where replies are wanted."""
 
     judges: Mapping[Kind, Model]
     subject: Model | None = None
@@ -61,7 +61,7 @@ def _each_once(models: Iterable[Model]) -> list[Model]:
 
 
 class Book(NamedTuple):
-    """Where a session is noted: in a run, in a verdict set of it, or in an exam.
+    """The book in which a session is noted: of a run, of a verdict set of it, or of an exam.
 
     `known` is what is noted of the models so far, by role, and `sessions` are those so far; `note` notes the models
     anew, and writes it all down.
@@ -74,7 +74,7 @@ class Book(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """What a session asks with.
+    """The values that a session asks with.
 
     `verdicts` is the set whose bill it is; `own` are the names of models that the caller brings, and `kept` the prices
     of earlier sessions; `seconds` is the fact that has the time it took.

@@ -1,1 +1,1 @@
-"""Who answers: chat endpoints, simulated and scripted models, and those that other distributions bring."""
+"""Models that answer: chat endpoints, simulated and scripted ones, and those that other distributions bring."""

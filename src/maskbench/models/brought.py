@@ -47,7 +47,7 @@ def unheard(_line: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Takes:
-    """What a model says of an option of its own, beside its type: a line for people, and what follows from it.
+    """The notes of a model on an option of its own, beside its type: a line for people, and what follows from it.
 
     An option that `shapes` answers is part of what the run is; one that does not may change when it goes on. The value
     of one that is `kept` counts where a folder has it, which may come from somebody else; any other is typed again. Of
@@ -62,7 +62,7 @@ class Takes:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What a model is opened with: the settings of the run, the environment's keys, and its part in the run.
+    """The options that a model is opened with: the run's settings, the environment's keys, its part in the run.
 
     A class derived from it adds what its models take for themselves: fields with defaults, each
     `Annotated[TYPE, Takes(WORDS)]`. `loaded` is what models that were opened before in this process left for those
@@ -79,7 +79,7 @@ class Options:
 
     @property
     def sampling(self) -> Sampling:
-        """How the model is asked."""
+        """The sampling of the model in its part."""
         return (self.settings.subject if self.stage == "subject" else self.settings.judging).sampling
 
     @classmethod
@@ -90,11 +90,11 @@ class Options:
         """Raise what opening the model would, as far as that is quickly known."""
 
     def occupies(self) -> str | None:
-        """What such a model has to itself, so that in a sweep another waits for it, as for a device; None: nothing."""
+        """The device that such a model has to itself, for which another in a sweep waits; None: nothing."""
         return None
 
     def marks(self, known: Mapping[str, Mark]) -> dict[str, Mark]:
-        """What its options make of the model; of files that are gone what is `known` from when the run was begun.
+        """The marks of its options on the model; of files that are gone those `known` from when the run was begun.
 
         Raises RunMismatch for a file that is no longer what it was, and UsageError where there is nothing to read.
         """
@@ -183,7 +183,7 @@ def _value(model: str, name: str, value: Any, kind: Any) -> Any:
 
 
 def content_of(path: Path, known: Any, read: Callable[[Path], str] = content) -> Any:
-    """What stands for the content of a file: what is `known` where it is gone, as a finished run needs it no more.
+    """The hash of a file's content: the one that is `known` where it is gone, as a finished run needs it no more.
 
     Raises RunMismatch where it has changed.
     """
@@ -198,7 +198,7 @@ def content_of(path: Path, known: Any, read: Callable[[Path], str] = content) ->
 
 
 class Brought(NamedTuple):
-    """What an entry point names: the function, and the class of its options."""
+    """The entry point of a kind of model: the function, and the class of its options."""
 
     open: Callable[[str, Any], Model]
     options: type[Options]
@@ -206,7 +206,7 @@ class Brought(NamedTuple):
 
 @cache
 def brought(word: str) -> Brought | None:
-    """Who opens models whose names begin with this word; None where no distribution that is installed does."""
+    """The entry point for names that begin with this word; None where no distribution that is installed has it."""
     for found in entry_points(group=GROUP, name=word):
         opens = found.load()
         _, second = signature(opens).parameters.values()
@@ -216,5 +216,5 @@ def brought(word: str) -> Brought | None:
 
 
 def lacking(name: str) -> str:
-    """That the white box is not installed, and the line that installs it."""
+    """The sentence that the white box is not installed, and the line that installs it."""
     return f"{name} is a model in this process, which another package opens. Type: {install(PLACE)}"

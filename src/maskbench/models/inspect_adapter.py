@@ -147,7 +147,7 @@ def reply_of(output: Any, stage: Stage, name: str, prompt: Iterable[Message] = (
 
 
 def failure_of(error: BaseException, stage: Stage, mask: Callable[[str], str]) -> Failure | None:
-    """What a provider raised, as a failure; None where no further call can succeed, as with a wrong key.
+    """The failure for what a provider raised; None where no further call can succeed, as with a wrong key.
 
     `mask` takes keys out of what it says.
     """
@@ -170,7 +170,7 @@ _BREAKS = (
 
 
 def raised(error: BaseException, decision: Any, refused: bool) -> Exchanged:
-    """What a provider raised, as an HTTP error; `decision` and `refused` are what Inspect's provider says of it.
+    """The HTTP error for what a provider raised; `decision` and `refused` are what Inspect's provider says of it.
 
     Raises TimeoutError and ConnectionError for a call that brought no response.
     """

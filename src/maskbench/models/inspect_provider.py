@@ -107,7 +107,7 @@ class InspectModel(ChatModel):
         return key_variables_of(self.endpoint.service)
 
     def describe(self) -> dict[str, Any]:
-        """What the chat client says, with Inspect's version and what its provider was given."""
+        """The chat client's description, with Inspect's version and what its provider was given."""
         given = {"provider_args": self._arguments} if self._arguments else {}
         return {
             **super().describe(),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What a kind of subject is measured with where the user names nothing else."""
+    """The judge and scenarios of a kind of subject where the user names nothing else."""
 
     judge: str | None = None
     scenarios: str | None = None
@@ -58,7 +58,7 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class ModelKind:
-    """What stands before the first slash of a name that is no service's, and how such a model is opened.
+    """A kind of model: the word before the first slash of a name that is no service's, and how it is opened.
 
     `stages` are the parts that it can take. `check` says whether a name can be such a model's, before anything else
     is asked of it; `try_out` what `open` would raise, where opening takes long; `options` are what it takes for itself.
@@ -73,7 +73,7 @@ class ModelKind:
 
 
 class Reach(NamedTuple):
-    """How models are reached: keys and addresses, the gate that they wait at, and where a line for people goes.
+    """The reach to models: keys and addresses, the gate that they wait at, and where a line for people goes.
 
     `learned` is what their endpoints taught earlier sessions, by role: subject, binary and numeric.
     """
@@ -143,7 +143,7 @@ def _inspect_name(name: str) -> object:
 
 
 class ProviderOptions(Options):
-    """What a provider of Inspect takes: any names, which go to its constructor."""
+    """The options of a provider of Inspect: any names, which go to its constructor."""
 
     @classmethod
     def read(cls, model: str, typed: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,7 +192,7 @@ KINDS: Mapping[str, ModelKind] = {
 
 
 def kind_of(name: str) -> ModelKind | None:
-    """What stands before the slash of a name, ours or brought by another distribution; None for a service."""
+    """The kind of a model by its name, ours or brought by another distribution; None for a service."""
     word = _kind(name)
     if word in KINDS or word == ANY or word in SERVICES:
         return KINDS.get(word)
@@ -248,7 +248,7 @@ def _taker(subject: str) -> type[Options]:
 
 
 def device_of(settings: Settings) -> str | None:
-    """What of this machine the subject has to itself while it is asked; None where nothing, or nobody can tell."""
+    """The device that the subject has to itself while it is asked; None where there is none, or nobody can tell."""
     subject = settings.subject
     if _kind(subject.name) == "pinocchio":
         return "cpu"

@@ -46,7 +46,7 @@ Answer: TypeAlias = Option | float | Literal["C"]
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """What is planted in a simulated subject; all probabilities.
+    """The probabilities that are planted in a simulated subject.
 
     `lie` and `evade` are given a belief; `unsure` is the chance of no belief where beliefs are elicited; `accuracy`
     the chance that a belief is right. `spread` says how much scenarios differ in their own chances of a lie and an
@@ -174,7 +174,7 @@ def _usage(ask: Ask, text: str) -> Usage:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """What is planted in a simulated judge; all probabilities but the seed.
+    """The probabilities that are planted in a simulated judge, and its seed.
 
     `accuracy` is the chance of the right verdict. Errors have directions: `flip` is the chance that an asserted
     option is read as the other one (a number as the wrong one), `miss` that it is read as C, `invent` that a C is

@@ -1,4 +1,4 @@
-"""What a report is made of, before any medium: sentences, tables, facts, figures as data, warnings, in sections.
+"""Blocks of a report, before any medium: sentences, tables, facts, figures as data, warnings, in sections.
 
 A section is one file of `report/sections` that makes these blocks. `terminal.py`, `markdown.py` and the
 templates of `pages` show them: how a block looks is theirs, what it says is the section's. Blocks hold texts of models
@@ -216,7 +216,7 @@ class Plane:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """How many scenarios went from each outcome of one run (outer keys) to each of another (inner keys)."""
+    """Counts of scenarios that went from each outcome of one run (outer keys) to each of another (inner keys)."""
 
     first: str
     other: str
@@ -286,7 +286,7 @@ class ReplyCard:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What a page shows when one asks for it, and other media under a title."""
+    """Blocks under a title, which a page folds away until one asks for them."""
 
     kind: ClassVar[str] = "folded"
     title: str

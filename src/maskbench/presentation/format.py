@@ -1,4 +1,4 @@
-"""How figures are written, in every medium: rates, intervals, points, agreement, and names above columns."""
+"""Figures as text, in every medium: rates, intervals, points, agreement, and names above columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sections on runs share: how a run is named in a table, what shares are of, colours, the bar of outcomes."""
+"""Names, colours and bars that the sections on runs share, and the words that say what shares are of."""
 
 from __future__ import annotations
 

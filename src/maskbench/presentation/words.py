@@ -1,4 +1,4 @@
-"""What things are called wherever people read them: rates, archetypes, outcomes, kinds and causes, a term each."""
+"""Terms for people: rates, archetypes, outcomes, kinds and causes, one each."""
 
 from __future__ import annotations
 
@@ -120,5 +120,5 @@ def _brought(name: str, sets: Iterable[Taken]) -> ArchetypeWords | None:
 
 
 def cause(name: str) -> str:
-    """What a cause of failure is called."""
+    """The term for a cause of failure."""
     return CAUSES.get(name, name.replace("_", " "))

@@ -47,7 +47,7 @@ SHOWN = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "honesty_score_normali
 
 
 class Checked(Struct, forbid_unknown_fields=True):
-    """How many scenarios raters agree on, how many of these a third one labelled, and how many that changed.
+    """Counts of a third rater's check: scenarios agreed on, those of them labelled again, and those that changed.
 
     `contradicted` is on which share of what raters agree on the third differs from them on whether it is a lie.
     """
@@ -142,7 +142,7 @@ def by_labels(rows: Iterable[Scored], labels: Mapping[Key, Label]) -> Calibratio
 
 
 class LabelsReader(Reader[Calibration, None]):
-    """What the labels of who saw a sample make of the rates; nothing where nobody did."""
+    """The rates corrected by the labels of a sample; nothing where nobody labelled one."""
 
     name, always = "corrected", True
 
@@ -298,7 +298,7 @@ def _seen(checks: LabelledRun | None) -> int:
 
 
 def calibrated(who: Who, run: LabelledRun, of: Fractions, rates: Mapping[str, Figure], why: str | None) -> Calibration:
-    """What a sample makes of these rates of a run; `why` says why there are none."""
+    """The calibration of a run's rates by a sample; `why` says why there are none."""
     labelled = int(run.labelled.sum())
     return Calibration(
         who=who,

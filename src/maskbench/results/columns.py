@@ -1,4 +1,4 @@
-"""What a run says of a scenario, of a sample and of an outcome, by column; a writer's row is a list of these."""
+"""The columns of a scenario, of a sample and of an outcome, by name; a writer's row is a list of these."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def picked(cells: Mapping[str, Any], columns: Iterable[str], called: Mapping[str
 
 
 def of_scenario(scenario: Scenario) -> Cells:
-    """What it says; its truth is a letter, or both ends of a range."""
+    """The cells of a scenario; its truth is a letter, or both ends of a range."""
     first_user, first_response = (scenario.in_columns and scenario.first_turn) or (None, None)
     ends = scenario.truth.bounds if isinstance(scenario.truth, Range) else None
     return {
@@ -45,7 +45,7 @@ def of_scenario(scenario: Scenario) -> Cells:
 
 
 def of_reply(reply: Reply | Failure | None) -> Cells:
-    """What came back, or why nothing did."""
+    """The cells of a reply, or of the failure in its place."""
     if not isinstance(reply, Reply):
         return of_failure(reply)
     return {
@@ -61,7 +61,7 @@ def of_reply(reply: Reply | Failure | None) -> Cells:
 
 
 def of_judgement(judgement: Judgement | Failure | None) -> Cells:
-    """The verdict, whole and by its letter or its bounds, or why there is none."""
+    """The cells of a verdict, whole and by its letter or its bounds, or of the failure in its place."""
     if not isinstance(judgement, Judgement):
         return of_failure(judgement)
     told = to_json(judgement.verdict)
@@ -75,14 +75,14 @@ def of_judgement(judgement: Judgement | Failure | None) -> Cells:
 
 
 def of_failure(failure: Failure | None) -> Cells:
-    """Who failed and how; nothing where nobody was asked."""
+    """The cells of a failure; none where nobody was asked."""
     if failure is None:
         return {}
     return {"error_stage": failure.stage, "error_cause": failure.cause, "error_detail": failure.detail}
 
 
 def of_scored(scored: Scored) -> Cells:
-    """What the scenario comes to; a belief is an option, or a list of ranges by their ends."""
+    """The cells of a scored scenario; a belief is an option, or a list of ranges by their ends."""
     belief = scored.resolved.belief
     return {
         "archetype": scored.archetype,

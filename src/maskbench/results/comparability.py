@@ -33,7 +33,7 @@ _ANSWERED_AS = "judge answered as"  # blank while a judge was not asked yet
 
 
 class Differs(Struct, forbid_unknown_fields=True):
-    """What makes the two different measurements: a field, and what it is in each."""
+    """A field in which two measurements differ, and its value in each."""
 
     field: str
     first: Any
@@ -42,7 +42,7 @@ class Differs(Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What two runs have in common, row by row, and what keeps the rest out."""
+    """The scenarios that two runs share, row by row, and the reasons that keep the rest out."""
 
     first: tuple[Scored, ...]
     other: tuple[Scored, ...]
@@ -126,7 +126,7 @@ def _measured(arm: ScoredRun) -> dict[str, object]:
 
 
 def sources(arm: ScoredRun) -> list[str]:
-    """Where a run is imported from, in a sentence; none for one that was measured."""
+    """The source of an imported run, in a sentence; none for one that was measured."""
     source = arm.record.imported
     if source is None:
         return []
@@ -143,7 +143,7 @@ def _imported(arm: ScoredRun) -> dict[str, object]:
 
 
 def other_measures(differs: Sequence[Differs], first: ScoredRun, other: ScoredRun) -> Iterator[str]:
-    """Why two runs are different measurements, with the commands that judge them alike."""
+    """The reasons why two runs are different measurements, with the commands that judge them alike."""
     if differs or first.protocol != other.protocol:
         unknown = [each for each in differs if _is_unsaid(each.first) or _is_unsaid(each.other)]
         fields = ", ".join(each.field for each in differs if each not in unknown)
@@ -163,7 +163,7 @@ def _is_unsaid(value: object) -> bool:
 
 
 def errors(arm: ScoredRun, table: Table) -> Iterator[str]:
-    """Why a run carries no figures: it is not complete, or too much of it failed."""
+    """The reasons why a run carries no figures: it is not complete, or too much of it failed."""
     if not arm.complete:
         yield _incomplete(arm)
     share = error_share(table)

@@ -59,7 +59,7 @@ Transitions: TypeAlias = dict[OutcomeName, dict[OutcomeName, int]]
 
 
 class SharedScenarios(Struct, forbid_unknown_fields=True):
-    """How many scenarios both have, and what keeps the others out."""
+    """Counts of the scenarios that both have, and of those that something keeps out."""
 
     scenarios: int
     propositions: int
@@ -73,7 +73,7 @@ class SharedScenarios(Struct, forbid_unknown_fields=True):
 
 
 class NonInferiority(Struct, forbid_unknown_fields=True):
-    """Of which rates it is shown that they got worse by less than the margin, and whether it is of all of them."""
+    """The test of non-inferiority: for each rate, and for all, whether it got worse by less than the margin."""
 
     margin: float
     shown: dict[str, bool]
@@ -136,7 +136,7 @@ class Pairing(RunCompared, forbid_unknown_fields=True, omit_defaults=True):
     judged: Difference | None = None  # P(lie) by the judge, where labels correct the rates
 
     def of(self, reader: type[Reader[Any, Found]]) -> Found | None:
-        """What this reader found in both runs."""
+        """The figures of this reader in both runs."""
         found: Found | None = getattr(self, reader.name)
         return found
 

@@ -1,4 +1,4 @@
-"""How each publisher computes its MASK figure, and what a run comes to when it is computed so.
+"""Publishers' conventions: how each computes its MASK figure, and the figure of a run that is computed so.
 
 A convention is a file of results/conventions/, or a user's own of the same form; docs/paper.md explains it.
 """
@@ -192,7 +192,7 @@ def check_archetypes(convention: Convention, run: OpenRun) -> None:
 
 
 def figures(run: Readable, name: str, verdicts: str | None = None) -> list[ConventionFigures]:
-    """What a run comes to under the conventions of that name (see `chosen`); asks no model.
+    """The figures of a run under the conventions of that name (see `chosen`); asks no model.
 
     Raises RunUnreadable, and UsageError for an unknown convention or verdict set.
     """
@@ -231,7 +231,7 @@ def read_for(convention: Convention, run: OpenRun, verdicts: str | None) -> Scor
 
 
 def under(convention: Convention, run: ScoredRun, withheld: str = "") -> ConventionFigures:
-    """What a run comes to under one convention, by whose rule set it has to be read; `withheld` takes every value."""
+    """The figure of a run under one convention, by whose rule set it has to be read; `withheld` takes every value."""
     rows = _taken(convention, run)
     parts: dict[Archetype, list[Scored]] = {archetype: [] for archetype in in_order({row.archetype for row in rows})}
     for row in rows:
@@ -257,7 +257,7 @@ def under(convention: Convention, run: ScoredRun, withheld: str = "") -> Convent
 
 
 def withheld_because(run: ScoredRun) -> str:
-    """Why no convention has a value: more failed than the run allows, and each would hide that in its own way."""
+    """The reason why no convention has a value: more failed than the run allows, which each would hide in its way."""
     if not run.complete:
         return not_whole(run)
     share = error_share(tabulate(run.rows)[0])
@@ -270,7 +270,7 @@ def withheld_because(run: ScoredRun) -> str:
 
 
 def not_whole(run: ScoredRun) -> str:
-    """That a run has not come to its end, and how it does."""
+    """The sentence that a run has not come to its end, with the way to it."""
     return (
         f"Withheld: only {len(run.scored):,} of {run.wanted:,} scenarios are done. They are the first ones of the "
         f"set, so they do not represent it. {run.go_on}, and it goes on."
@@ -368,7 +368,7 @@ def _difference(convention: Convention, first: ScoredRun, other: ScoredRun) -> D
 
 
 def shares(convention: Convention, row: Scored) -> Mapping[OutcomeName, float]:
-    """What one scenario counts for under a convention, in shares of 1."""
+    """The outcomes of one scenario under a convention, in shares of 1."""
     outcomes: Sequence[OutcomeName] = row.outcomes
     if convention.statements == "first":
         outcomes = outcomes[:1]
@@ -399,7 +399,7 @@ def _judged_otherwise(run: ScoredRun) -> Iterator[str]:
 
 
 def differences(convention: Convention, run: ScoredRun) -> Iterator[str]:
-    """Why the figure of a run and the published one may not be compared, by name."""
+    """The reasons why the figure of a run and the published one may not be compared, by name."""
     has_numbers = any(isinstance(row.resolved.belief, tuple) and row.accuracy != "not_applicable" for row in run.rows)
     if convention.rules == "inspect" and has_numbers and not form_of(run.settings.judging).numbers_apart:
         yield _TOGETHER

@@ -53,7 +53,7 @@ class FormulaSteps(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def formula_steps(run: Readable, first: str, other: str, verdicts: str | None = None) -> FormulaSteps:
-    """How the share of lies of a run gets from one convention to another; asks no model.
+    """The steps of a run's share of lies from one convention to another; asks no model.
 
     Raises UsageError for conventions that the run cannot give, and where a step leaves nothing to take a share of.
     """

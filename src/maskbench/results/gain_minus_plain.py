@@ -1,4 +1,4 @@
-"""What a reason to keep silent does to reports on a log: gain minus plain on the same log, among events noticed.
+"""The effect of a reason to keep silent on reports on a log: gain minus plain on one log, among events noticed.
 
 Inattention cancels: both reports are on one log, and what the model noticed of it was asked once, with nothing to gain.
 """

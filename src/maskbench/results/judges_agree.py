@@ -1,4 +1,4 @@
-"""How far the judges of one run agree: on verdicts, on outcomes, and what that does to P(lie).
+"""Agreement of the judges of one run: on verdicts, on outcomes, and P(lie) by each.
 
 Every pair of verdict sets is compared on the same replies.
 """
@@ -80,7 +80,7 @@ class PairShown(Struct, forbid_unknown_fields=True):
 
 
 class JudgesShown(Struct, forbid_unknown_fields=True):
-    """How far the verdict sets of a run agree; `alike` are those by one judge asked in one way."""
+    """Agreement of the verdict sets of a run; `alike` are those by one judge asked in one way."""
 
     sets: list[SetShown]
     pairs: list[PairShown]

@@ -48,7 +48,7 @@ class PublishedFigure(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What a filter looks at."""
+        """The names that a filter looks at."""
         return self.model, self.document, self.publisher, self.convention, self.source
 
 

@@ -52,7 +52,7 @@ class Shared:
 
 
 class Reader(Generic[Found, Differs]):
-    """What meets a run, and gives figures: its two types are what it finds in one run, and in two.
+    """One way to meet a run and give figures: its two types are those of its figures of one run, and of two.
 
     In JSON these stand under its `name`, `before` another key or last; with `always` a summary has null where it finds
     nothing. One without a name has no place there, and is asked by whoever wants it.
@@ -70,16 +70,16 @@ class Reader(Generic[Found, Differs]):
         """Take in one scenario, with its texts and its outcome."""
 
     def found(self, whole: Whole) -> Found | None:
-        """What it gives of the run; None where there is nothing to say."""
+        """Its figures of the run; None where there is nothing to say."""
         return None
 
     def against(self, other: Self, shared: Shared) -> Differs | None:
-        """What it gives of two runs on the scenarios that they share; None where there is nothing to say."""
+        """Its figures of two runs on the scenarios that they share; None where there is nothing to say."""
         return None
 
 
 class OfKind(Generic[R]):
-    """What is made of a scenario, and of others that were answered and judged alike taken over, whatever the words."""
+    """A function of a scenario, computed once for all that were answered and judged alike, whatever the words."""
 
     def __init__(self, make: Callable[[Done], R]) -> None:
         self._make = make
@@ -103,15 +103,15 @@ class Readers(tuple[Reader[Any, Any], ...]):
 
     @property
     def sees(self) -> list[Callable[[Done], None]]:
-        """What each scenario is shown to."""
+        """The functions that each scenario is shown to."""
         return [each.see for each in self if type(each).see is not Reader.see]
 
     def found(self, whole: Whole) -> dict[str, Any]:
-        """What they give of a run, by their names."""
+        """Their figures of a run, by their names."""
         return {each.name: each.found(whole) for each in self if each.name}
 
     def against(self, others: Readers, shared: Shared) -> dict[str, Any]:
-        """What they give of two runs, by their names."""
+        """Their figures of two runs, by their names."""
         pairs = ((mine, mine.against(other, shared)) for mine, other in zip(self, others, strict=True))
         return {mine.name: found for mine, found in pairs if found is not None}
 

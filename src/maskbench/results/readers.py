@@ -57,7 +57,7 @@ class PlaceboReader(Reader[Placebo, None]):
             self._tally.add(done.scenario, done.scored, done.placebo())
 
     def found(self, whole: Whole) -> Placebo | None:
-        """What it came to."""
+        """The figures of the control."""
         return self._tally.figures() if self._tally else None
 
 
@@ -83,7 +83,7 @@ class ChanceReader(Reader[Chance, None]):
 
 
 class FalseLiesReader(Reader[FalseLies, None]):
-    """What neutral replies would be as statements."""
+    """The false-lie floor: neutral replies scored as if they were statements."""
 
     name, always = "false_lies", True
 
@@ -102,18 +102,18 @@ class FalseLiesReader(Reader[FalseLies, None]):
 
 
 class JudgesReader(Reader[JudgesShown, None]):
-    """How far the judges of a run agree, of all verdict sets that are whole; nothing where there is one."""
+    """Agreement of a run's judges, over all verdict sets that are whole; nothing where there is one."""
 
     name, always = "judges", True
 
     def found(self, whole: Whole) -> JudgesShown | None:
-        """How far they agree."""
+        """Their agreement."""
         sets = [self._run.verdicts(name) for name in self._run.whole()]
         return agreement(sets, whole.rules, self._run.record.scenarios.n) if len(sets) > 1 else None
 
 
 class BillReader(Reader[Bill, None]):
-    """What replies and verdicts cost; nothing where nobody bills any of the models, or nothing was asked here."""
+    """The bill of replies and verdicts; nothing where nobody bills any of the models, or nothing was asked here."""
 
     name = "bill"
 
@@ -125,7 +125,7 @@ class BillReader(Reader[Bill, None]):
 
 
 class SourceReader(Reader[ImportedFrom, None]):
-    """Where replies and verdicts are from, where no run asked for them."""
+    """The source of an imported run."""
 
     name = "imported"
 

@@ -69,7 +69,7 @@ class VerdictRow:
     apart: bool  # numbers that were judged one by one
 
     def scored(self, settings: Settings, rules: RuleSet) -> Scored:
-        """What the row comes to; without a truth nobody asked whether its belief is right."""
+        """The row scored; without a truth nobody asked whether its belief is right."""
         if self.apart:
             settings = settings.having(judge_numbers="apart")
         scored = outcomes.score(self.scenario, self.weight, self.items, settings, rules)
@@ -315,7 +315,7 @@ def _seen(value: object) -> str:
 
 @dataclass(frozen=True)
 class ScoredRows:
-    """What rows of verdicts come to under one rule set.
+    """Scored rows: outcomes and rates of rows of verdicts under one rule set.
 
     `whole` has counts and rates over all rows and `by_archetype` those of each archetype, as summary.json has them
     (docs/results.md). `scenarios` are the rows with their beliefs and outcomes, in the order in which they were given.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Result:
-    """What a run comes to under one rule set.
+    """A run scored under one rule set.
 
     `summary` is summary.json as a record (docs/results.md), `scenarios` is every scenario that is done.
     """
@@ -94,7 +94,7 @@ class Result:
         return tabulate(self.scenarios)[0]
 
     def as_dict(self) -> Json:
-        """What `maskbench score --json` prints."""
+        """The summary as `maskbench score --json` prints it."""
         return self.summary.as_dict()
 
     def metrics(self) -> dict[str, float]:

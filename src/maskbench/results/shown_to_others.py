@@ -1,4 +1,4 @@
-"""What is made to be seen by others: aggregates, hashes and outcomes, and no texts.
+"""Redaction: a run as others may see it, with aggregates, hashes and outcomes, and no texts.
 
 The pages of CI and what is pasted are made of what stands here, and of nothing else. Files for oneself (CSV, JSONL,
 Parquet) do not come by here.
@@ -67,7 +67,7 @@ def public_summary(run: Readable, rules: str | None = None, verdicts: str | None
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """What is taken out of whatever others see: texts that people or servers wrote, addresses and folders.
+    """The redaction of whatever others see: texts that people or servers wrote, addresses and folders go out.
 
     `folders` are known ones: in a sentence nobody sees where a path ends whose folders have blanks in their names.
     """

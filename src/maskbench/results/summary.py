@@ -108,19 +108,19 @@ class Summary(Part, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
         return f"Summary of {label} on {plain(self.scenarios.taken)}: P(lie) {value}{around}, n {lie.n:,}"
 
     def of(self, reader: type[Reader[Found, Any]]) -> Found | None:
-        """What this reader found."""
+        """The figures of this reader."""
         found: Found | None = getattr(self, reader.name)
         return found
 
     def as_dict(self) -> Json:
-        """What summary.json holds."""
+        """The summary as summary.json holds it."""
         plain: Json = json.decode(json.encode(self))
         return plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Background:
-    """What the scenarios of a run cannot tell of it.
+    """The facts of a run that its scenarios cannot tell.
 
     `scenarios` says how many these verdicts are about, `wanted` how many of each archetype. `judges` are the names of
     all models that gave verdicts, `go_on` is what to do where some are missing.
@@ -299,7 +299,7 @@ def _notes(settings: Settings, rules: RuleSet, background: Background) -> list[s
 
 
 def left_open(summary: Summary) -> str | None:
-    """How the last session ended, where it left something to be done, with the command that goes on once it has."""
+    """The end of the last session where it left something to be done, with the command that goes on."""
     is_done = summary.complete and not any(sum(causes.values()) for causes in summary.failures.values())
     ended = None if is_done else summary.ended
     text = ended_said(ended)

@@ -1,4 +1,4 @@
-"""What does not go together of the options of commands that read."""
+"""Options of commands that read, and which of them do not go together."""
 
 from __future__ import annotations
 

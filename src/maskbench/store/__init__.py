@@ -1,1 +1,1 @@
-"""What is stored of a run: its folder, record and database, and readers of what others may be asked to judge."""
+"""A run on disk: its folder, record and databases, and the readers of its verdict sets."""

@@ -32,7 +32,7 @@ def part_of(call: Call) -> Part:
 
 
 class BillRow(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What one model reported for one part; cached and written tokens are part of the input.
+    """The tokens and calls that one model reported for one part; cached and written tokens are part of the input.
 
     `unreported` are the calls of which the endpoint told no tokens; `batched` says that a batch brought the answers.
     """
@@ -66,7 +66,7 @@ class Ledger(Struct, forbid_unknown_fields=True):
         return self.prices.get(row.stage, {}).get(row.model)
 
     def bill(self) -> Bill | None:
-        """What it comes to; None where every model is one that nobody bills."""
+        """The bill of this ledger; None where every model is one that nobody bills."""
         if not self.rows or all(self.price(row) == FREE for row in self.rows):
             return None
         charges = [Charge(**structs.asdict(row), cost=self._cost(row)) for row in self.rows]
@@ -87,7 +87,7 @@ class Charge(BillRow, forbid_unknown_fields=True, kw_only=True):
 
 
 class Bill(Struct, forbid_unknown_fields=True):
-    """What a run cost by the prices of the day on which it was measured, in US dollars.
+    """The bill of a run by the prices of the day on which it was measured, in US dollars.
 
     `at_least` says that it cost more: a model has no price, an endpoint did not tell its tokens, or some calls
     are in no bill.
@@ -106,7 +106,7 @@ def fact_of(verdicts: str) -> str:
 
 
 def ledger_of(store: Store, verdicts: str = VERDICTS) -> Ledger | None:
-    """What is kept of a bill; None where nothing is. Raises RunUnreadable for what maskbench did not write."""
+    """The ledger that a run keeps; None where it keeps none. Raises RunUnreadable for what maskbench did not write."""
     plain = store.fact(fact_of(verdicts))
     try:
         return None if plain is None else fitted(plain, Ledger, fact_of(verdicts))
@@ -126,7 +126,7 @@ def prices_kept(folder: RunFolder, verdicts: str = VERDICTS) -> StagePrices:
 
 
 def bill_of(store: Store, sets: Sequence[str]) -> Bill | None:
-    """What the replies and these verdict sets cost; None where nothing is kept, or nobody bills any of the models."""
+    """The bill of the replies and these verdict sets; None where nothing is kept, or nobody bills any of the models."""
     ledgers = {name: ledger_of(store, name) for name in dict.fromkeys((VERDICTS, *sets))}
     there = {name: ledger for name, ledger in ledgers.items() if ledger}
     together = Ledger(whole=len(there) == len(ledgers) and all(ledger.whole for ledger in there.values()))
@@ -139,7 +139,7 @@ def bill_of(store: Store, sets: Sequence[str]) -> Bill | None:
 
 
 def spent(bill: Bill | None) -> str:
-    """What a bill comes to, for people; empty where there is none, or no price is known."""
+    """The sum of a bill in words; empty where there is none, or no price is known."""
     if bill is None or bill.cost is None:
         return ""
     return f"{'at least ' if bill.at_least else ''}{dollars(bill.cost)}"

@@ -1,4 +1,4 @@
-"""What is the same of every database beside a run: how it is opened, and what is said of one that is of no use.
+"""Opening and damage of every database beside a run: one way to open, one sentence for each fault.
 
 There are three: the run's own, the journal of its batches, and the labels.
 """
@@ -53,7 +53,7 @@ class Database:
             raise self.unusable(path, getattr(error, "strerror", None) or error) from error
 
     def unusable(self, path: Path, problem: object) -> RunUnreadable:
-        """What is raised where there is something else in the place of such a file."""
+        """The error for something else in the place of such a file."""
         return RunUnreadable(
             f"{path} cannot be used as a maskbench database ({problem}). Restore the file or its rights, or "
             f"{self.otherwise}."
@@ -61,12 +61,12 @@ class Database:
 
 
 def damaged(path: Path, problem: object, otherwise: str = ANEW) -> RunUnreadable:
-    """What is raised where a file holds something that maskbench did not write."""
+    """The error for a file that holds something that maskbench did not write."""
     return RunUnreadable(f"{path} holds what maskbench did not write ({problem}). Restore the file, or {otherwise}.")
 
 
 def unwritten(path: Path, error: sqlite3.Error) -> RunError:
-    """What is raised where a file takes nothing more."""
+    """The error for a file that takes nothing more."""
     is_locked = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
     remedy = "Close what else has the file open" if is_locked else "Make room or mend the disk"
     return RunError(f"Cannot write to {path} ({error}). {remedy}, and start again: what was written before is kept.")

@@ -1,4 +1,4 @@
-"""Which scenarios people label: a stratified random sample, which can be enlarged without losing any of it.
+"""The sample that people label: stratified and random, and it can be enlarged without losing any of it.
 
 Strata are archetype × the judge's outcome of the first statement, as they stood when the sample was drawn. Every
 stratum has a random order of its own; the first so many of it are in the sample, so a larger sample holds the smaller.
@@ -24,7 +24,7 @@ LEAST = 2  # of every stratum, as far as it has them: one alone says nothing of 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How the scenarios were drawn: everything that could have been, in its random order, and how many were.
+    """The design of a drawn sample: all scenarios in their random order, and how many of them were drawn.
 
     `verdicts` and `rules` name what gave the outcomes of the strata. A scenario without an outcome is in none.
     """

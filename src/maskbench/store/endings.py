@@ -1,4 +1,4 @@
-"""How the last session of a measurement ended, from its record, in words that a reader can act on."""
+"""The end of a measurement's last session, from its record, in words that a reader can act on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN = 250  # characters of a reason: the command that goes on stands after it
 
 
 class LastEnd(Struct, forbid_unknown_fields=True):
-    """How the last session ended, and the command that goes on."""
+    """The end of the last session, and the command that goes on."""
 
     started: str
     at: str | None
@@ -26,7 +26,7 @@ class LastEnd(Struct, forbid_unknown_fields=True):
 
 
 def limit_of(budget: Budget, option: str) -> float | None:
-    """What a budget allows of that which this option limits."""
+    """The amount that a budget allows of what this option limits."""
     return budget.max_cost if option == "--max-cost" else budget.max_tokens_total
 
 
@@ -59,7 +59,7 @@ LEFT_BEHIND = "If this folder is a copy, its last answers were left behind in ru
 
 
 def last_end(sessions: Sequence[Session], go_on: str, *, under_way: bool, lacked_log: bool = False) -> LastEnd | None:
-    """How the last session ended: when, how, why, and the command that goes on; None where nobody can know.
+    """The end of the last session: when, how, why, and the command that goes on; None where nobody can know.
 
     `how` is finished, stopped, failed, killed (no end was recorded), or under way. `lacked_log` says that the
     database's write-ahead log was not there when it was opened: what a killed process left there is read, or lost.
@@ -74,7 +74,7 @@ def last_end(sessions: Sequence[Session], go_on: str, *, under_way: bool, lacked
 
 
 def ended_said(ended: LastEnd | None) -> str | None:
-    """How a session ended, as a sentence; None for a session that came to its end, or of which nothing is known."""
+    """The end of a session, as a sentence; None for a session that came to its end, or of which nothing is known."""
     match ended:
         case None | LastEnd(how="finished"):
             return None

@@ -1,4 +1,4 @@
-"""What came of an exam: the marks of what its folder holds. Nobody is asked.
+"""The result of an exam: the marks of the answers in its folder. Nobody is asked.
 
 Each repetition is a verdict set of the folder, of which the first is its own.
 """
@@ -51,7 +51,7 @@ def set_of(repetition: int) -> str:
 
 
 def answers(store: Store, questions: Iterable[Question], repetition: int) -> list[Answer]:
-    """What the judge gave for these questions in one repetition; a question that it was not asked is left out."""
+    """The judge's answers to these questions in one repetition; a question that it was not asked is left out."""
     found = []
     for question in questions:
         judged = store.samples(question.scenario, name := set_of(repetition)).judgements(name)

@@ -1,4 +1,4 @@
-"""What models' names tell: a judge that is kin to the subject, and an answer from another model than was asked."""
+"""Families of models by their names: a judge that is kin to the subject, an answer from another model."""
 
 from __future__ import annotations
 

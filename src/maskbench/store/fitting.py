@@ -1,4 +1,4 @@
-"""What was read from a file as the type that it has to be, or a sentence that says which part of it does not fit."""
+"""Data of a file as the type that it has to be, or a sentence that says which part of it does not fit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _one_by_one = threading.RLock()
 
 
 class Misfit(ValueError):
-    """What does not fit, as in `scenarios.n is "x"`."""
+    """A part that does not fit, as in `scenarios.n is "x"`."""
 
 
 class Unknown(Misfit):
@@ -61,7 +61,7 @@ def _converted(plain: Any, kind: type[T]) -> T:
 
 
 def misfit(value: Any, kind: Any) -> str | None:
-    """What does not fit in a value that may be an instance of the type already; None where all is well."""
+    """The part that does not fit in a value, which may be an instance of the type already; None where all is well."""
     try:
         fitted(msgspec.to_builtins(value), kind)
     except Misfit as error:

@@ -49,7 +49,7 @@ class RunFolder:
 
     @property
     def log(self) -> Path:
-        """Where the run's log is."""
+        """The path of the run's log."""
         return self.path / LOG
 
     @property
@@ -58,7 +58,7 @@ class RunFolder:
         return os.path.lexists(self.path / RECORD)  # what cannot be followed is none to begin anew on
 
     def read(self) -> Record:
-        """What run.json says; raises RunUnreadable where there is none, or none that this version can read."""
+        """The record in run.json; raises RunUnreadable where there is none, or none that this version can read."""
         path = self.path / RECORD
         try:
             plain = orjson.loads(read_whole(path))
@@ -76,7 +76,7 @@ class RunFolder:
         return record
 
     def record(self) -> Json:
-        """What run.json says as JSON has it, for those who show it as it is."""
+        """The record as JSON has it, for those who show it as it is."""
         return plain_record(self.read())
 
     def settings(self) -> Settings:
@@ -334,7 +334,7 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
 
 
 def complete_by_others(folder: RunFolder, settings: Settings, prompts_hash: str) -> str:
-    """What is told where a run that is complete was judged by other prompts than there are now."""
+    """The line for a complete run that was judged by other prompts than there are now."""
     held = f"{'exam' if folder.is_exam else 'run'} {_other_prompts(folder.read(), prompts_hash)}"
     again = (
         "To examine the judge with the present ones, give another --out."
@@ -448,7 +448,7 @@ def default_name(settings: Settings, now: str) -> str:
 
 
 def no_run(path: Path) -> str:
-    """That a path is no run's folder, and what to give in its place."""
+    """The sentence that a path is no run's folder, with what to give in its place."""
     if path.is_file():
         has_run = (path.parent / RECORD).is_file()
         return f"{path} is a file. Give the run's folder{f': {path.parent}' if has_run else ''}."

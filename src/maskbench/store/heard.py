@@ -1,4 +1,4 @@
-"""What is heard of a reply: the marks that chat templates left in a run's replies, and how these are read for them.
+"""Marks that chat templates left in a run's replies, and the reading of replies by them.
 
 Replies are stored as they came. A closing mark of reasoning that nothing opens is the template's where nearly every
 reply of the run has exactly one: then what stands before it is reasoning. Where fewer have one, it is text.
@@ -19,7 +19,7 @@ _NEARLY_ALL = 0.9  # of the replies
 
 
 class Marks(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a run's replies are read, and on how many of them that rests.
+    """The marks by which a run's replies are read, and the number of replies that this rests on.
 
     `opens`: the template opens the reasoning. `stays`: that is not decided anew, since verdicts hang on it that nobody
     can ask for again. `lone` are the replies with one closing mark and no opening one, `ended` those with a control
@@ -33,7 +33,7 @@ class Marks(Struct, frozen=True, forbid_unknown_fields=True):
     ended: int = 0
 
     def with_counts(self, replies: int, lone: int, ended: int) -> Marks:
-        """How they are read where so many replies are there."""
+        """The marks where so many replies are there."""
         opens = self.opens if self.stays or not replies else lone >= _NEARLY_ALL * replies
         return Marks(opens, self.stays, replies, lone, ended)
 

@@ -116,7 +116,7 @@ class LabelStore:
     # The sample
 
     def design(self) -> Design:
-        """How the sample was drawn; raises RunUnreadable where none was."""
+        """The design of the drawn sample; raises RunUnreadable where none was drawn."""
         if not self.exists:
             raise RunUnreadable(
                 f"{self.path.parent} has no labels. Label it (`maskbench label {self.path.parent}`), or give another."
@@ -212,7 +212,7 @@ class LabelStore:
             return dict(db.execute("SELECT name, role FROM raters ORDER BY name").fetchall())
 
     def kinds(self) -> dict[str, str]:
-        """What each rater was said to be: `person`, or `model:` with its id; empty where nothing was said."""
+        """The kind of each rater: `person`, or `model:` with its id; empty where nothing was said."""
         kinds = self._kinds()
         return {name: kinds.get(folded(name), "") for name in self.raters()}
 
@@ -305,7 +305,7 @@ def checked(name: str) -> str:
 
 
 def folded(name: str) -> str:
-    """What makes two spellings the same rater: capitals and spaces do not matter."""
+    """A rater's name without capitals and spaces, by which two spellings are one rater."""
     return _plain(name).casefold()
 
 

@@ -1,4 +1,4 @@
-"""What each machine did of a model that is spread over several, as a run's record holds it."""
+"""The machines of a model that is spread over several, and the work of each, as a run's record holds it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct, ValidationError, convert
 
 
 class Did(Struct):
-    """What one machine did."""
+    """The work of one machine."""
 
     workers: int
     replies: int
@@ -27,7 +27,7 @@ class Did(Struct):
 
 
 def read_nodes(about: Mapping[str, Any]) -> dict[str, Did]:
-    """What each machine did, from what a model says of itself; nothing where it says nothing that can be read."""
+    """The work of each machine, from a model's description of itself; empty where that cannot be read."""
     try:
         return convert(about.get("cluster", {}), dict[str, Did])
     except ValidationError:

@@ -47,7 +47,7 @@ class Mask:
 
 
 def mask_of(environ: Mapping[str, str], least: int = _LEAST) -> Callable[[str], str]:
-    """What puts *** in the place of every key of an environment that has so many characters."""
+    """The mask that puts *** in the place of every key of an environment that has so many characters."""
     masks = [Mask(key, least) for key in keys_in(environ)]
     return lambda text: reduce(lambda masked, mask: mask(masked), masks, text)
 

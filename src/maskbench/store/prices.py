@@ -14,7 +14,7 @@ Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
 
 
 class Price(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a million tokens of one model cost in US dollars, by which page and of which date."""
+    """The price of a million tokens of one model in US dollars, with its page and date."""
 
     input: Dollars
     output: Dollars
@@ -60,7 +60,7 @@ class Tokens:
 
 
 def cost(tokens: Tokens, price: Price) -> float:
-    """What tokens cost, in US dollars."""
+    """The cost of tokens in US dollars."""
     cached = min(tokens.cached, tokens.input)
     written = min(tokens.written, tokens.input - cached)
     rates = (

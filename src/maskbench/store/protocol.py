@@ -1,4 +1,4 @@
-"""What a run, a judge or an exam does: tasks over the scenarios, in passes that go one after another."""
+"""Protocols of a run, a judging and an exam: tasks over the scenarios, in passes that go one after another."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Pass:
     before: Callable[[], None] = _nothing
 
     def totals(self) -> Totals:
-        """What is expected of each scenario."""
+        """The totals that its scenarios are expected to have, by which progress is counted."""
         return Totals(self.expected or self.task, self.after, self.alike)
 
     def calls(self, scenario: Scenario) -> Calls:

@@ -31,7 +31,7 @@ LONGEST_WHY = 500  # characters
 
 
 class Planted(Struct):
-    """What a simulated subject was told to do; a simulated judge has other parts."""
+    """The rates that a simulated subject was told to have; a simulated judge has other parts."""
 
     lie: float
     evade: float
@@ -39,7 +39,7 @@ class Planted(Struct):
 
 
 class Known(Struct, kw_only=True):
-    """What is read of what a model says of itself; it may say more."""
+    """The fields that are read of a model's description of itself; it may have more."""
 
     name: str
     base_url: str | None = None
@@ -65,12 +65,12 @@ class About(dict[str, Any]):
 
     @property
     def name(self) -> str:
-        """What it was called when it was asked for."""
+        """Its name when it was asked for."""
         return str(self["name"])
 
     @property
     def learned(self) -> Json:
-        """What was learned about its endpoint; empty for a model that has none."""
+        """The facts that were learned of its endpoint; empty for a model that has none."""
         return dict(self.get("learned", {}))
 
 
@@ -98,7 +98,7 @@ class PromptsUsed(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_onl
 
 
 class ArchetypeWords(Struct, forbid_unknown_fields=True):
-    """What people read of an archetype that the scenario set brought."""
+    """The title and text of an archetype that the scenario set brought."""
 
     title: str
     text: str
@@ -117,7 +117,7 @@ class TakenScenarios(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_
 
 
 class Ended(Struct, forbid_unknown_fields=True):
-    """How a session ended: finished, stopped or failed, and why."""
+    """The end of a session: finished, stopped or failed, and why."""
 
     at: str
     how: str
@@ -125,7 +125,7 @@ class Ended(Struct, forbid_unknown_fields=True):
 
 
 class Session(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """Who measured when and where, with which versions of what can matter."""
+    """A session: when and where it measured, with the versions of what can matter."""
 
     started: str
     ended: Ended | None  # None: not yet, or the process was killed
@@ -149,7 +149,7 @@ class VerdictSetRecord(Struct, forbid_unknown_fields=True, omit_defaults=True, k
 
 
 class WithoutTexts(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """That a folder holds a run without its texts.
+    """The note of a folder that it holds a run without its texts.
 
     Where options are `exchanged`, a coin has put A and B of each binary scenario in place of each other, or not, so
     that no answer key goes out: what counts A against B means nothing there.
@@ -203,7 +203,7 @@ def plain_record(record: Struct) -> Json:
 
 
 def wrong_model(about: Mapping[str, Any]) -> str | None:
-    """What a model says of itself that run.json cannot hold, or could not be read by again; None where all is well."""
+    """The part of a model's description that run.json cannot hold, or be read with again; None where all is well."""
     try:
         orjson.dumps(about)
         fitted(about, About)
@@ -261,7 +261,7 @@ def judged_settings(settings: Settings, judged: VerdictSetRecord) -> Settings:
 
 
 def session(command: Sequence[str], environ: Mapping[str, str], models: Mapping[str, Json]) -> Session:
-    """Who measured when and where, with which versions of what can matter."""
+    """A session: when and where it measured, with the versions of what can matter."""
     packages = ("maskbench", "aiohttp", "numpy", "orjson", "scipy")
     return Session(
         started=now(),
@@ -288,7 +288,7 @@ def ending(session: Session) -> Iterator[None]:
 
 
 def describe(subject: Model, judges: Mapping[Kind, Model]) -> dict[str, About]:
-    """What the record says of the models; raises UsageError for one that says of itself what cannot be recorded."""
+    """The models as the record has them; raises UsageError for one whose description cannot be recorded."""
     return {"subject": _described(subject), **describe_judges(judges)}
 
 
@@ -310,7 +310,7 @@ def with_answers(models: Mapping[str, Json], store: Store) -> dict[str, About]:
 
 
 def moved(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterator[str]:
-    """What a user should know where a model now answers at another address than when the run was begun."""
+    """The warning that a model now answers at another address than when the run was begun."""
     for role in (role for role in ("subject", "binary", "numeric") if role in before and role in after):
         was, is_ = before[role].get("base_url"), after[role].get("base_url")
         if was and was != is_ and (role != "numeric" or after["numeric"]["name"] != after["binary"]["name"]):

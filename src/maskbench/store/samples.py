@@ -54,7 +54,7 @@ def is_neutral(elicitation: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What is stored on a scenario; methods raise RunUnreadable for what maskbench did not write into `path`."""
+    """The stored samples of a scenario; methods raise RunUnreadable for what maskbench did not write into `path`."""
 
     scenario: Scenario
     path: Path
@@ -63,7 +63,7 @@ class Samples:
     marks: Marks
 
     def states(self, verdict_sets: Iterable[str]) -> Hashable:
-        """What came of each sample, without its words: the same for scenarios that were answered and judged alike."""
+        """The state of each sample, without its words: the same for scenarios that were answered and judged alike."""
         judged = [tuple([row[_STATE] for row in self.verdicts[name]]) for name in verdict_sets]
         lost = tuple(self.lost()) if self.marks.lone or self.marks.ended else ()
         return tuple([row[_STATE] for row in self.replies]), lost, *judged
@@ -85,7 +85,7 @@ class Samples:
         return found
 
     def judgements(self, verdict_set: str) -> dict[Place, Judgement | Failure]:
-        """What a set has by elicitation and run, whatever was asked."""
+        """The verdicts of a set by elicitation and run, whatever was asked."""
         kind = self.scenario.kind
         with decoding(self.path, "a verdict"):
             return {

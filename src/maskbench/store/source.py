@@ -1,4 +1,4 @@
-"""Where an imported run is from, as run.json and summaries say it: format, files, and what the source does not hold."""
+"""The source of an imported run, as run.json and summaries say it: format, files, and what it does not hold."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SourceFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ImportedFrom(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Where an imported run is from; `absent` names in words what the source does not hold."""
+    """The source of an imported run; `absent` names in words what it does not hold."""
 
     format: str
     files: list[SourceFile]
@@ -54,7 +54,7 @@ class ImportedFrom(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @property
     def in_short(self) -> str:
-        """Where it is from, where space is short: several files are counted, and the hash is of all of them."""
+        """The source where space is short: several files are counted, and the hash is of all of them."""
         return self.words if len(self.files) < 2 else self._from(f"{len(self.files)} files")
 
     def _from(self, files: str) -> str:
@@ -71,7 +71,7 @@ def judge_line(path: Path) -> str:
 
 
 def asked_again(settings: Settings, go_on: str, log: str = "") -> str:
-    """What to do where too much failed: what was asked here is asked again, and an imported run is read as it is."""
+    """The advice where too much failed: what was asked here is asked again, and an imported run is read as it is."""
     if not settings.design.imported:
         return f"{go_on}, and what failed is asked again{log}."
     return (

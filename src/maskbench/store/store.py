@@ -246,7 +246,7 @@ class Store:
             raise damaged(self._path, error) from error
 
     def damaged(self, problem: object) -> RunUnreadable:
-        """What is raised where the file holds something that maskbench did not write."""
+        """The error for a file that holds something that maskbench did not write."""
         return damaged(self._path, problem)
 
     def _check_schema(self, write: bool) -> None:
@@ -377,7 +377,7 @@ class Store:
             return next((judgement_of(*row) for row in self._rows(query, (verdict_set, key))), None)
 
     def samples(self, scenario: Scenario, *verdict_sets: str) -> Samples:
-        """What is stored on a scenario so far: its replies, and the verdicts of these sets (default: the run's own).
+        """The samples of a scenario so far: its replies, and the verdicts of these sets (default: the run's own).
 
         Where another one leads its neutral conversation, that one's neutral samples are among them.
         """
@@ -473,7 +473,7 @@ class Store:
         return [(stage, (archetype, task_id), place, cause) for stage, archetype, task_id, place, cause, _ in rows]
 
     def commonest_failure(self, verdict_set: str) -> tuple[Stage, Cause, str, int] | None:
-        """What failed most often in the same words: stage, cause, detail and how often; None where nothing failed."""
+        """The commonest failure in the same words: stage, cause, detail and how often; None where nothing failed."""
         query = f"SELECT stage, cause, detail, count(*) FROM ({_FAILED}) GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1 DESC, 2, 3"
         return next(iter(self._rows(query, (verdict_set,))), None)
 
@@ -481,7 +481,7 @@ class Store:
 
     @property
     def marks(self) -> Marks:
-        """How they are read; where nobody has decided that, every reply is read as it is stored."""
+        """The marks by which replies are read; where nobody has decided that, every reply is read as it is stored."""
         if self._marks is None:
             value = self.fact(MARKS)
             if value is not None and (problem := misfit(value, Marks)):
@@ -564,13 +564,13 @@ class Store:
         self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, _dumps(value)))
 
     def latest(self) -> str:
-        """When the last answer came, in UTC."""
+        """The time of the last answer, in UTC."""
         rows = self._rows("SELECT max(at) FROM (SELECT at FROM replies UNION ALL SELECT at FROM verdicts)")
         with decoding(self._path, "a time"):
             return datetime.fromtimestamp(rows[0][0], UTC).isoformat(timespec="seconds")
 
     def judged_between(self, verdict_set: str) -> tuple[float, float] | None:
-        """When a set's first and last verdict on a statement came, in seconds of the clock; None where it has none."""
+        """The times of a set's first and last verdict on a statement, in seconds of the clock; None without any."""
         query = """SELECT min(v.at), max(v.at) FROM judged j JOIN verdicts v USING (verdict_set, key)
             WHERE verdict_set = ? AND j.elicitation = 0 AND v.verdict IS NOT NULL"""
         ((first, last),) = self._rows(query, (verdict_set,))
@@ -578,7 +578,7 @@ class Store:
             return None if first is None else (float(first), float(last))
 
     def answered_by(self, verdict_set: str) -> dict[str, dict[str, list[str]]]:
-        """Which models the endpoints say have answered, with their fingerprints, by role: twenty at most of each."""
+        """The models that answered, as endpoints name them, with fingerprints, by role: twenty at most of each."""
 
         def distinct(column: str, rows: str) -> list[str]:
             query = f"SELECT DISTINCT {column} FROM {rows} AND {column} IS NOT NULL ORDER BY 1 LIMIT 20"

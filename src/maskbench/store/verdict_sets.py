@@ -58,7 +58,7 @@ class JudgeShown(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 
     @classmethod
     def nobody(cls) -> JudgeShown:
-        """What stands for the judge of verdicts of which nobody says who gave them."""
+        """The name for the judge of verdicts of which nobody says who gave them."""
         return cls(About(name=""), About(name=""), PromptsUsed(name="", hash=""))
 
 
@@ -78,7 +78,7 @@ class SubjectUsage(JudgeUsage, forbid_unknown_fields=True):
 
 
 class RunUsage(Struct, forbid_unknown_fields=True):
-    """What it took."""
+    """The calls, tokens and seconds of a run."""
 
     subject: SubjectUsage
     judge: JudgeUsage
@@ -86,7 +86,7 @@ class RunUsage(Struct, forbid_unknown_fields=True):
 
 
 class CommonestFailure(Struct, forbid_unknown_fields=True):
-    """What failed most often in the same words."""
+    """The commonest failure in the same words."""
 
     stage: Stage
     cause: Cause
@@ -108,7 +108,7 @@ class Done:
 
     @property
     def scenario(self) -> Scenario:
-        """What it says."""
+        """The scenario itself."""
         return self.samples.scenario
 
     @cached_property
@@ -214,7 +214,7 @@ class VerdictSet:
         return self._all[rules]
 
     def go_on(self, path: Path) -> str:
-        """What a user is told to do where verdicts are missing, without the full stop."""
+        """The advice where verdicts are missing, without the full stop."""
         if self.name == VERDICTS and self.settings.design.imported:
             return f"Have the replies judged with `{judge_line(path)}`"
         if self.name == VERDICTS:
@@ -223,7 +223,7 @@ class VerdictSet:
         return f"Take the verdict set up again with `{line}` (and first the run, where it has not come to its end)"
 
     def ended(self, run: OpenRun) -> LastEnd | None:
-        """How the last session of it ended, with the command that goes on; None where nobody can know."""
+        """The end of its last session, with the command that goes on; None where nobody can know."""
         about, path = run.record if self.name == VERDICTS else run.record.verdict_sets.get(self.name), run.folder.path
         line = resuming(path, run.record) if self.name == VERDICTS else self.command(path)
         how = {"under_way": under_way(path), "lacked_log": self.store.lacked_log}
@@ -247,7 +247,7 @@ class VerdictSet:
         return RunUsage(subject, JudgeUsage(**usage["judge"]), self.store.seconds(fact))
 
     def commonest_failure(self) -> CommonestFailure | None:
-        """What failed most often in the same words, of the subject's replies and of this set's verdicts."""
+        """The commonest failure in the same words, of the subject's replies and of this set's verdicts."""
         failure = self.store.commonest_failure(self.name)
         return CommonestFailure(*failure) if failure else None
 
@@ -263,7 +263,7 @@ class RunPart:
 
     @property
     def words(self) -> str:
-        """What is in it, for people."""
+        """Its content in words."""
         parts = [", ".join(self.archetypes)] * bool(self.archetypes)
         parts += [f"answered by {self.answered_by}"] * bool(self.answered_by)
         parts += [f"{self.where[0]}={self.where[1]}"] if self.where else []

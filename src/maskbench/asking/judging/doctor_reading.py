@@ -1,4 +1,4 @@
-"""What came of a doctor's small calls: whether each works, what that means for a run, and what to type."""
+"""Findings of a doctor's small calls: whether each works, what that means for a run, and what to type."""
 
 from __future__ import annotations
 

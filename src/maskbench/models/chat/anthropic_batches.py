@@ -76,7 +76,7 @@ class AnthropicBatches:
         return next((job for job in reversed(candidates) if job.total == sent.requests), None)
 
     async def look(self, job_id: str) -> Job:
-        """How a job stands."""
+        """The state of a job."""
         return self._job(await self.door.json("GET", f"{_PATH}/{job_id}"))
 
     async def results(self, job: Job) -> AsyncIterator[Result]:

@@ -1,4 +1,4 @@
-"""What batch interfaces have in common: requests go out in jobs, jobs are looked at, results come line by line.
+"""Batch interfaces in common: requests go out in jobs, jobs are looked at, results come line by line.
 
 Everything here is what a service says; what is done about it is decided in asking/batch_machine.py.
 """
@@ -46,7 +46,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What is known of a job before the service has said what it is called: enough to find it again."""
+    """A job before the service has named it: enough to find it again."""
 
     tag: str  # goes out with the job, where the service keeps such a thing
     file: str | None  # the uploaded requests, where they are a file
@@ -56,7 +56,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """How a job stands. `how` is the service's word for that, `why` what it says of a failure, without the key.
+    """The state of a job. `how` is the service's word for that, `why` what it says of a failure, without the key.
 
     `is_full` says that it was not begun because too much is waiting already, so that it can be sent once more.
     """
@@ -99,7 +99,7 @@ class BatchInterface(Protocol):
         ...
 
     async def look(self, job_id: str) -> Job:
-        """How a job stands."""
+        """The state of a job."""
         ...
 
     def results(self, job: Job) -> AsyncIterator[Result]:

@@ -71,7 +71,7 @@ class _Delivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long a client waits, and how often it tries.
+    """A client's patience: how long it waits, and how often it tries.
 
     `timeout` is for one request, in seconds. `retries` counts tries after the first; a rate limit that lets other calls
     through meanwhile uses none up, nor does a server that is loading its model. `backoff` is the longest first pause.

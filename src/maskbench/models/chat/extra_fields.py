@@ -1,4 +1,4 @@
-"""What a user adds to every request to the subject: variables of its chat template, and fields of the request's body.
+"""A user's additions to every request to the subject: variables of its chat template, fields of the body.
 
 Both are JSON objects, kept in the settings as canonical text: they are part of the protocol id and of the storage keys,
 and stand in the run's record. So nothing secret may be in them.

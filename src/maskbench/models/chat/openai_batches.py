@@ -72,7 +72,7 @@ class OpenAIBatches:
         return None
 
     async def look(self, job_id: str) -> Job:
-        """How a job stands."""
+        """The state of a job."""
         return self._job(await self.door.json("GET", f"/batches/{job_id}"))
 
     async def results(self, job: Job) -> AsyncIterator[Result]:

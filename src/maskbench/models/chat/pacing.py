@@ -1,4 +1,4 @@
-"""How many requests a service gets at once, and how many a minute: found by trying, and obeyed where it says so.
+"""The pace of a service: requests at once and a minute, found by trying, and obeyed where it says so.
 
 The number grows by one with every answer until a request is refused. From then on it is looked at after some rounds of
 requests. Where more are refused than would be anyway, it is lowered, on trial, to what was answered. If the share that

@@ -1,4 +1,4 @@
-"""What an endpoint's error means: which parameter it refuses, whether to try again, whether the run can go on.
+"""The meaning of an endpoint's error: a parameter it refuses, a reason to try again, or the end of the run.
 
 Services differ in what they refuse and in how they say so. The texts that the patterns here look for are what
 OpenAI, Azure, Anthropic, Google, Mistral, DeepSeek, Groq, xAI, Moonshot, OpenRouter, Together, Fireworks, vLLM,
@@ -25,7 +25,7 @@ _FEWEST = 16  # tokens: a smaller limit has no room for an answer
 
 @dataclass(frozen=True, slots=True)
 class ApiError:
-    """What a server says is wrong, out of whichever of the usual shapes."""
+    """A server's error, out of whichever of the usual shapes."""
 
     status: int
     message: str
@@ -36,7 +36,7 @@ class ApiError:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What to do about a call that brought no answer: adjust and send again, wait and retry, give up, or stop."""
+    """The remedy for a call that brought no answer: adjust and send again, wait and retry, give up, or stop."""
 
     cause: Cause
     detail: str
@@ -157,7 +157,7 @@ _LOADING = re.compile(r"\bloading\b|\bbeing loaded\b|\bwarming up\b|\bstarting u
 
 
 def barred(error: ApiError) -> type[ModelError] | None:
-    """What ends a run, as no further ask can succeed until key, account or model is another; None for all else."""
+    """The error that ends a run, as no ask can succeed until key, account or model is another; None for all else."""
     status, text = error.status, error.message.lower()
     if status in (401, 402, 407) or error.codes & _NO_MONEY:
         return AccessError
@@ -173,7 +173,7 @@ def barred(error: ApiError) -> type[ModelError] | None:
 
 
 def cause_of(error: ApiError) -> Cause:
-    """Why there is no answer, by what a server says of it."""
+    """The cause why there is no answer, by what a server says of it."""
     if error.status >= 500 and _FLAGGED.search(error.message.lower()):
         return "filtered"
     if error.status in (408, 409, 429) or error.status >= 500:
@@ -184,7 +184,7 @@ def cause_of(error: ApiError) -> Cause:
 
 
 def trouble_of(error: ApiError, body: Mapping[str, Any], wait: float | None = None) -> Trouble:
-    """What to do about a server's error to the request `body`."""
+    """The remedy for a server's error to the request `body`."""
     status, text = error.status, error.message.lower()
     detail = f"{status}: {error.message}" if error.message else str(status)
     if fatal := barred(error):
@@ -223,7 +223,7 @@ _SCHEMA = re.compile(
 
 
 def objection(error: ApiError, body: Mapping[str, Any]) -> tuple[Feature, int | None] | None:
-    """Which part of the request a server objects to, and the token limit it would take; None where that is unclear."""
+    """The part of the request that a server objects to, and the token limit it would take; None where it is unclear."""
     text = f"{error.param} {error.message}".lower()
     limit, other = "max_tokens", "max_completion_tokens"
     if other in body:

@@ -24,7 +24,7 @@ from maskbench.plain import plain
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Where a service answers and which variables hold its key.
+    """A service: the address at which it answers, and the variables that hold its key.
 
     `path` is added to a base URL that has none: some services document their variable as a bare origin.
     """
@@ -251,7 +251,7 @@ def _unencrypted(service: str, url: SplitResult) -> str:
 
 
 def public_address(service: str, host: str) -> str:
-    """Why a key does not go to a host over plain http, whatever is allowed."""
+    """The reason why a key does not go to a host over plain http, whatever is allowed."""
     return (
         f"{base_variable(service)} is plain http to {host}, which is a public address: {http_variable(service)} is for "
         "private networks alone, and the key would go out unencrypted. Use https, or a tunnel (ssh -L)."

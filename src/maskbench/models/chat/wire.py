@@ -38,7 +38,7 @@ NO_VARIABLES = frozenset(
 
 @dataclass(slots=True)
 class Learned:
-    """What is known of an endpoint: None not yet, True it takes the parameter, False it refuses it."""
+    """The facts learned of an endpoint: None not yet, True it takes the parameter, False it refuses it."""
 
     limit: str = "max_tokens"  # or max_completion_tokens
     temperature: bool | None = None
@@ -55,7 +55,7 @@ class Learned:
 
     @classmethod
     def restore(cls, known: Mapping[str, Any] | None) -> Learned:
-        """What an earlier session recorded; anything of another name or type is left out."""
+        """The facts that an earlier session recorded; anything of another name or type is left out."""
         learned = cls()
         kinds = {"limit": str, "most": int}
         for each in fields(cls):
@@ -459,7 +459,7 @@ _RUN = re.compile(r"\s\s+|(.)\1\1+")  # of blanks, or of one mark: tokenizers ha
 
 
 def cut_prompt(prompt: Iterable[Message], usage: Usage) -> str | None:
-    """Why a server must have cut a prompt, by the tokens that it counted; None where nothing says so."""
+    """The reason why a server must have cut a prompt, by the tokens that it counted; None where nothing says so."""
     if usage.input is None or usage.input < _NO_PROMPT:
         return None
     texts = [message.text for message in prompt]

@@ -96,7 +96,7 @@ class Pinocchio:
         return [self._reply(sample, seed, seconds) for sample, seed in zip(samples, ask.seeds, strict=True)]
 
     def describe(self) -> dict[str, Any]:
-        """Which weights, and what they are run by."""
+        """The description of the model: its weights, and what they are run by."""
         return {
             "name": self.name,
             "service": "embedded",
@@ -239,7 +239,7 @@ class Engine:
 
     @property
     def logits(self) -> NDArray[np.float32]:
-        """What the last step gave, a row each."""
+        """The logits of the last step, a row each."""
         return self._decoder.logits
 
     @property

@@ -127,7 +127,7 @@ def script() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a page carries: the runs, and both blocks as they stand in it; `texts` is empty where there are none."""
+    """The explorer's data on a page: the runs, and both blocks as they stand in it; `texts` is empty without texts."""
 
     runs: tuple[PageRun, ...]
     index: str

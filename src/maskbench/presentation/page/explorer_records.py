@@ -8,7 +8,7 @@ from maskbench.types import Accuracy, Archetype, OutcomeName
 
 
 class Lapse(Struct, omit_defaults=True):
-    """How a reply or a verdict failed."""
+    """The failure of a reply or a verdict."""
 
     stage: str
     cause: str
@@ -52,7 +52,7 @@ class Question(Struct, omit_defaults=True):
 
 
 class PageScenario(Struct, omit_defaults=True):
-    """What a scenario comes to in one run; `worst` says how bad its lies are, `length` how long its statements."""
+    """A scored scenario of one run; `worst` says how bad its lies are, `length` how long its statements."""
 
     outcomes: tuple[OutcomeName, ...]
     outcome: OutcomeName

@@ -1,4 +1,4 @@
-"""What a page carries for its scripts: JSON in a form that no browser executes, with texts cut to a budget."""
+"""Data of a page for its scripts: JSON in a form that no browser executes, with texts cut to a budget."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is said of a run or of several, a section a file."""
+"""Sections on a run or on several, a file each."""

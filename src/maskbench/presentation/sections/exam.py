@@ -1,4 +1,4 @@
-"""What `maskbench exam` says: the score by rule, leanings, failures, cost, the bar, and what was wrong to read."""
+"""The section on an exam: the score by rule, leanings, failures, cost, the bar, and what was wrong to read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _READ = 600  # characters of a reply or a reason
 
 
 class FailureShown(Struct, forbid_unknown_fields=True):
-    """Why a question has no verdict."""
+    """The failure by which a question has no verdict."""
 
     cause: Cause
     detail: str

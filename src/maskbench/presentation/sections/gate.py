@@ -1,4 +1,4 @@
-"""What `maskbench check` says: every condition with its figures, and PASS or FAIL in words."""
+"""The section on a check: every condition with its figures, and PASS or FAIL in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands above everything else: P(lie), the finding in words, what changes how it is read, and the outcomes."""
+"""The headline above everything else: P(lie), the finding in words, what changes how it is read, the outcomes."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ _NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class Disclosure:
-    """What may be told of labels: raters by name, texts of replies, how many disagreements.
+    """The limits of what is told of labels: raters by name, texts of replies, how many disagreements.
 
     `place` is the run's among several on one page.
     """

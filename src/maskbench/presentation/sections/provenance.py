@@ -1,4 +1,4 @@
-"""What was run, by which settings, and where beliefs and replies are from."""
+"""The section on provenance: the run, its settings, and the source of its beliefs and replies."""
 
 from __future__ import annotations
 

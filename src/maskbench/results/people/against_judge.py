@@ -1,4 +1,4 @@
-"""How far the judge agrees with people, and people with each other: on verdicts, on outcomes, and where not.
+"""Agreement of the judge with people, and of people with each other: on verdicts, on outcomes, and where not.
 
 Units are weighted by one over the share of their scenario's stratum that is drawn and rated, so that shares and Cohen's
 kappa speak of the whole run. Clusters are propositions, since scenarios of one are not independent, nor are the replies
@@ -35,7 +35,7 @@ LETTERS = ("A", "B", "C", "D")
 
 
 class StrataCompared(Struct, forbid_unknown_fields=True):
-    """How many strata there are, how many have a scenario with an outcome by both, and the share of the run in them."""
+    """Counts of strata: all, those that have a scenario with an outcome by both, and the share of the run in these."""
 
     all: int
     compared: int
@@ -43,7 +43,7 @@ class StrataCompared(Struct, forbid_unknown_fields=True):
 
 
 class RatedBy(Struct, forbid_unknown_fields=True):
-    """How much one rater has labelled; `kind` is `person`, `model:` with its id, or empty where nothing was said."""
+    """The work of one rater; `kind` is `person`, `model:` with its id, or empty where nothing was said."""
 
     replies: int
     scenarios: int
@@ -51,7 +51,7 @@ class RatedBy(Struct, forbid_unknown_fields=True):
 
 
 class SampleShown(Struct, forbid_unknown_fields=True):
-    """What was drawn, who labelled how much of it, and what that settles; `who` is what all who labelled are."""
+    """The drawn sample, who labelled how much of it, and what that settles; `who` is what all who labelled are."""
 
     who: Who
     scenarios: int
@@ -95,7 +95,7 @@ class Compared(Struct, forbid_unknown_fields=True):
 
 
 class Published(Struct, frozen=True, forbid_unknown_fields=True):
-    """What was published of the agreement of a judge with people."""
+    """A published agreement of a judge with people."""
 
     agree: float
     n: int

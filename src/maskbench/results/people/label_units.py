@@ -1,4 +1,4 @@
-"""What people label: the replies that a scenario's outcome hangs on, as the judge sees them, and nothing else.
+"""Units of labelling: the replies that a scenario's outcome hangs on, as the judge sees them, and nothing else.
 
 A reply has an id made of all that is shown with it and of a salt that the labels keep, so that a label never stands on
 a text that its rater has not seen, and an id tells nobody a text. Equal replies to one question are labelled once.

@@ -27,7 +27,7 @@ SHARE, LEAST = 0.1, 10  # of the scenarios that raters give one outcome
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What people make of one scenario by its first statement, and the chance with which it was drawn for them.
+    """People's outcome of one scenario by its first statement, and the chance with which it was drawn for them.
 
     `outcome` is None where their labels do not settle it. `raters` has that of each rater who labelled it. `agreed`
     says that they differ on no reply of it, `third` is the outcome by a third person there, if she has labelled it.
@@ -226,12 +226,12 @@ def _human(about: Drawn, verdicts: Mapping[str, Verdict], settings: Settings, ru
 
 
 def labels_of(run: OpenRun, rules: RuleSet) -> dict[Key, Label]:
-    """What people say of a run's scenarios, as the correction of rates takes it; empty without labels."""
+    """People's outcomes of a run's scenarios, as the correction of rates takes them; empty without labels."""
     return as_labels(list(human_outcomes(run, rules)))
 
 
 def as_labels(scenarios: Sequence[LabelledScenario]) -> dict[Key, Label]:
-    """What all scenarios come to that people have labelled.
+    """People's outcomes of all scenarios that they have labelled.
 
     Where they differ and nobody has decided, the outcome is None, unless all raters come to the same. The chance is
     that of being drawn and settled: the share of its stratum that is, so that a sample which is labelled in part, or
@@ -271,7 +271,7 @@ def _settled(about: LabelledScenario) -> OutcomeName | None:
 def judge_outcomes(
     judged: VerdictSet, rules: RuleSet, keys: Iterable[Key]
 ) -> Iterator[tuple[Key, dict[tuple[int, int], Item], Scored]]:
-    """What a verdict set makes of these scenarios by their first statement, as far as it is done with them."""
+    """A verdict set's outcomes of these scenarios by their first statement, as far as it is done with them."""
     wanted = set(keys)
     for samples, weight in judged.store.read(*judged.sets):
         scenario = samples.scenario

@@ -53,7 +53,7 @@ class MissingScenarios(Missing, forbid_unknown_fields=True):
 
 
 class LeftOut(Struct, forbid_unknown_fields=True):
-    """What is labelled and no figure holds, for want of a verdict or an outcome by the judge."""
+    """Labelled replies that are in no figure, for want of a verdict or an outcome by the judge."""
 
     replies: Missing
     scenarios: MissingScenarios

@@ -1,4 +1,4 @@
-"""Who labels: people, models, or readers of whom it is not said, and how sentences call them."""
+"""Kinds of raters: people, models, or readers of whom it is not said, and their words in sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PERSON, MODEL = "person", "model:"
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What sentences call those who label: one of them, all of them, and what is theirs."""
+    """The words for raters of one kind in sentences: one of them, all of them, and what is theirs."""
 
     singular: str
     all: str
@@ -34,12 +34,12 @@ CALLED: Mapping[Who, Called] = {
 
 
 def of_kinds(kinds: Iterable[str]) -> Who:
-    """Who these readers are: all of them persons, all of them models, or anything else."""
+    """The kind of these raters: all of them persons, all of them models, or anything else."""
     return alike("people" if kind == PERSON else "models" if kind.startswith(MODEL) else "readers" for kind in kinds)
 
 
 def alike(those: Iterable[Who]) -> Who:
-    """What several groups are together."""
+    """The kind of several groups together."""
     whole = set(those)
     return whole.pop() if len(whole) == 1 else "readers"
 

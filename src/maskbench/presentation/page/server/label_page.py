@@ -110,7 +110,7 @@ class Work(Struct):
 
 
 class Refusal(Struct, omit_defaults=True):
-    """What is wrong, in a sentence; with the label that stands where another window was quicker."""
+    """A refusal in a sentence, with the label that stands where another window was quicker."""
 
     error: str
     now: LabelKept | None = None
