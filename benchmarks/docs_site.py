@@ -67,9 +67,9 @@ PYTHON = {  # what docs/api.md calls public, by where it stands
     "maskbench.results.comparison": ("Comparison",),
     "maskbench.presentation.notebook": ("ShownCheck", "ShownPage"),
     "maskbench.results.gate": ("check_run", "Limits", "Check", "Condition"),
-    "maskbench.results.leaderboard": ("boards", "gaps", "Board", "Row"),
+    "maskbench.results.leaderboard": ("boards", "gaps", "Board", "BoardRow"),
     "maskbench.results.scaling": ("scaling", "Compute"),
-    "maskbench.results.published": ("figures", "Figure"),
+    "maskbench.results.published": ("figures", "PublishedFigure"),
     "maskbench.results.people.labelled_outcomes": ("Label",),
     "maskbench.scenarios": ("load", "open_set", "validate"),
 }
