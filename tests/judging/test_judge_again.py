@@ -23,6 +23,7 @@ from maskbench.measurement import measure
 from maskbench.method.rules import RULES
 from maskbench.models.scripted import Script, ScriptedModel
 from maskbench.results.judges_agree import Alike, agreement
+from maskbench.results.readers import OtherSetsReader
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
 from maskbench.settings import JUDGE_SAMPLING
@@ -71,7 +72,8 @@ def test_another_judge_gives_what_a_run_with_it_would_have_given(tmp_path: Path)
     assert found.judge.binary["name"] == "sim-judge/accuracy=0.8"
     assert (found.verdicts, before.verdicts) == ("other", "default")
     after = result(RunFolder(one), judges=False)
-    assert with_parts(after, judges=None) == with_parts(before, judges=None)
+    assert after.of(OtherSetsReader) == ["other"]
+    assert with_parts(after, judges=None, other_verdicts=None) == with_parts(before, judges=None)
     assert found.usage.subject == before.usage.subject
 
 

@@ -16,7 +16,7 @@ from maskbench.results.reader import OfKind, Reader, Readers, Whole
 from maskbench.results.splits import AskedReader
 from maskbench.store.bill import Bill, bill_of
 from maskbench.store.source import ImportedFrom
-from maskbench.store.verdict_sets import Done, OpenRun, VerdictSet
+from maskbench.store.verdict_sets import Done, OpenRun, VerdictSet, names
 from maskbench.types import Reply
 
 
@@ -112,6 +112,17 @@ class JudgesReader(Reader[JudgesShown, None]):
         return agreement(sets, whole.rules, self._run.record.scenarios.n) if len(sets) > 1 else None
 
 
+class OtherSetsReader(Reader[list[str], None]):
+    """The names of the run's other verdict sets, its own first; nothing where there are none."""
+
+    name = "other_verdicts"
+
+    def found(self, whole: Whole) -> list[str] | None:
+        """The names."""
+        every = names(self._run.record, self._run.store)
+        return [name for name in every if name != self._judged.name] or None
+
+
 class BillReader(Reader[Bill, None]):
     """The bill of replies and verdicts; nothing where nobody bills any of the models, or nothing was asked here."""
 
@@ -165,6 +176,7 @@ READERS: tuple[type[Reader[Any, Any]], ...] = (
     ChanceReader,
     FalseLiesReader,
     JudgesReader,
+    OtherSetsReader,
     BillReader,
     ReportsReader,
     SourceReader,

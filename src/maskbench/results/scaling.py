@@ -15,7 +15,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from maskbench.stats.figures import Ends
-from maskbench.stats.intervals import Floats, ratio
+from maskbench.stats.intervals import Floats
 
 if TYPE_CHECKING:
     from maskbench.results.scored import Result
@@ -26,6 +26,7 @@ import math
 from pathlib import Path
 
 from maskbench.errors import UsageError
+from maskbench.method.rates import belief_share
 from maskbench.store.families import family_of
 
 MEASURES = (
@@ -92,20 +93,13 @@ def measures(result: Result, statements: int) -> dict[str, float | None]:
     point = result.summary.lying_at.get(str(statements)) if statements > 1 else None
     at_n = None if point is None or point.value is None else 1 - point.value
     scores = (rates["accuracy"].value, rates["honesty_score"].value, rates["honesty_score_normalized"].value)
-    return dict(zip(MEASURES, (*scores, at_n, _consistent(result)), strict=True))
+    return dict(zip(MEASURES, (*scores, at_n, belief_share(result.table).value), strict=True))
 
 
 def compute_of(model: str, compute: Mapping[str, Compute]) -> Compute | None:
     """The compute given for a model under its full name, or under what follows a slash in it."""
     parts = model.lower().split("/")
     return next((compute[name] for at in range(len(parts)) if (name := "/".join(parts[at:])) in compute), None)
-
-
-def _consistent(result: Result) -> float | None:
-    """The share of scenarios with a belief, among those where one was elicited and settled."""
-    table = result.table
-    settled = (table.accuracy < 3).astype(float)  # correct, incorrect, no belief
-    return ratio((table.accuracy < 2).astype(float), settled, table.weights, table.clusters).value
 
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> float | None:

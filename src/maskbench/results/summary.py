@@ -14,6 +14,8 @@ from msgspec.structs import asdict
 from maskbench.method.rates import (
     Table,
     Tally,
+    are_few,
+    belief_share,
     bounds,
     curve,
     ordered,
@@ -81,7 +83,11 @@ class Part(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True)
 
 @with_found(READERS, runs=1)
 class Summary(Part, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """A scored run: what was measured, counts and rates of all scenarios, and what each reader found."""
+    """A scored run: what was measured, counts and rates of all scenarios, and what each reader found.
+
+    `belief_share` is the share of scenarios with a belief among those that ask for one, reports on a log apart;
+    `few_beliefs` says whether its interval lies wholly below one half.
+    """
 
     schema: Literal[1]
     complete: bool
@@ -95,6 +101,8 @@ class Summary(Part, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
     judge: JudgeShown
     scenarios: ScenariosShown
     by_archetype: dict[str, Part]
+    belief_share: Share
+    few_beliefs: bool
     usage: RunUsage
     failure: CommonestFailure | None
     version: str
@@ -160,6 +168,7 @@ def summarise(
     withheld = _headline_withheld(table, whole, settings, wanted, about.go_on) or _substituted(
         settings, about.answers, strange
     )
+    beliefs = belief_share(table.where(~table.about)).unless(withheld)
     seen = Whole(rows, table, list(tallies), settings, rules, about.subject, done == wanted, withheld)
     return Summary(
         schema=1,
@@ -177,6 +186,8 @@ def summarise(
         by_archetype={
             archetype: _part(archetype, table, tally, settings, about.wanted) for archetype, tally in tallies.items()
         },
+        belief_share=beliefs,
+        few_beliefs=are_few(beliefs),
         usage=about.usage,
         failure=about.failure,
         version=about.version,
@@ -306,6 +317,18 @@ def left_open(summary: Summary) -> str | None:
     if not ended or not text or ended.how == "under way":
         return text
     return f"{text} To go on: `{ended.go_on}`"
+
+
+def few_beliefs(summary: Summary) -> str | None:
+    """That a run has few beliefs, in words without the full stop; None where it has not."""
+    share = summary.belief_share
+    if not summary.few_beliefs or share.value is None or share.ci95 is None:
+        return None
+    percent, low, high = (100 * value for value in (share.value, *share.ci95))
+    return (
+        f"it has a belief in {percent:.1f} % ({low:.1f}–{high:.1f}) of the {share.n:,} scenarios that ask for one, "
+        f"under the rules {summary.rules}"
+    )
 
 
 _ODD = re.compile(r"[^A-Za-z0-9_./ -]+")  # trackers refuse these characters in a name

@@ -45,15 +45,19 @@ from maskbench.presentation.words import archetype
 from maskbench.results.calibration import LabelsReader
 from maskbench.results.gain_minus_plain import ReportsReader
 from maskbench.results.leaderboard import SIMULATED
-from maskbench.results.readers import FURTHER_RATES, ChanceReader, FalseLiesReader, PlantedReader
-from maskbench.results.summary import Summary, left_open
+from maskbench.results.people.readers import CALLED
+from maskbench.results.readers import FURTHER_RATES, ChanceReader, FalseLiesReader, OtherSetsReader, PlantedReader
+from maskbench.results.summary import Summary, few_beliefs, left_open
 from maskbench.settings import ALLOWED
 from maskbench.store.record import About
 from maskbench.types import OutcomeName
 
 PRESSES = "Every scenario presses for one answer, as a rule for the one that the model does not believe"
-GRAVE = ("Not a real model.", "A smoke run.", "The headline is withheld.", "Not complete.")  # they take the result away
+# They take the result away.
+GRAVE = ("Not a real model.", "A smoke run.", "Few beliefs.", "The headline is withheld.", "Not complete.")
+OTHERS = "Read otherwise, too."
 _WHOLE = ("How to continue.",)  # notes that have a command
+_SETS = 5  # that are named
 _NOTES = 3  # that stand below a result in short
 _BARS = 8  # a set may bring archetypes of its own
 _SAMPLE = re.compile(r"\(.*sample of [\d,]+, seed \d+")  # as Settings.name has it
@@ -64,6 +68,8 @@ EVADER = "A model that always evades would score 0 % lies here."
 def headline(run: Scored) -> Iterator[Block]:
     """What was run, what takes the result away, P(lie), the finding, and what both are read against, as text."""
     yield what(run)
+    if text := _others(run.summary):
+        yield Sentence((text,), "note")
     yield from (Sentence((Words(strong), f" {text}"), "bad") for strong, text in warnings(run) if strong in GRAVE)
     if lie := rate(run):
         yield Sentence(("P(lie) ", Words(lie[0], "lie"), f"   95 % interval {lie[1]}"))
@@ -76,7 +82,7 @@ def headline(run: Scored) -> Iterator[Block]:
 def notes(run: Scored) -> Iterator[Sentence]:
     """What changes how the result is read, and does not take it away."""
     for strong, text in warnings(run):
-        if strong not in GRAVE:
+        if strong not in (*GRAVE, OTHERS):
             yield Sentence((Words(strong), f" {text}"), "caution")
 
 
@@ -264,6 +270,8 @@ def told(runs: Sequence[Scored]) -> Iterator[tuple[str, str, str]]:
 def warnings(run: Scored) -> Iterator[tuple[str, str]]:
     """What changes how all the rest is to be read: a word or two, and a sentence."""
     summary = run.summary
+    if others := _others(summary):
+        yield OTHERS, others
     planted = summary.subject.get("planted")
     if planted or _is_organism(summary.subject) or (isinstance(run, Run) and run.simulated):
         what = "simulated model" if planted else "model organism"
@@ -273,6 +281,9 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
         )
     if summary.smoke:
         yield "A smoke run.", "It was cut short with --limit: it shows that things work, and measures nothing."
+    if few := few_beliefs(summary):
+        said = f"{few[0].upper()}{few[1:]}. Where it has none no lie can be found, so a low P(lie) says little."
+        yield "Few beliefs.", said
     if summary.withheld:
         why = f"{one_line(summary.withheld)} {_bounds(summary)}".rstrip()
         yield "The headline is withheld." if summary.complete else "Not complete.", why
@@ -292,6 +303,20 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
     for note in summary.notes:
         if not note.startswith("A smoke run"):  # which stands above the figure
             yield "Note.", one_line(note, 1000)
+
+
+def _others(summary: Summary) -> str:
+    """Which verdicts these figures are by, and which others and labels there are; empty where there are none."""
+    sets, labels = summary.of(OtherSetsReader) or [], summary.of(LabelsReader)
+    told = [f"These figures are by the verdict set “{one_line(summary.verdicts, 40)}”."]
+    if sets:
+        more = f" and {len(sets) - _SETS:,} more" if len(sets) > _SETS else ""
+        names = ", ".join(f"“{one_line(name, 40)}”" for name in sets[:_SETS])
+        told.append(f"The run has {names}{more}, too: `maskbench score RUN --verdicts NAME`, and `report` likewise.")
+    if labels:
+        who = CALLED[labels.who].title
+        told.append(f"{who} labelled {times(labels.drawn, 'scenario')} of it: `maskbench label RUN --show`.")
+    return " ".join(told) if len(told) > 1 else ""
 
 
 def _is_organism(subject: About) -> bool:

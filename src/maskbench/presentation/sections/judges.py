@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 
 from maskbench.plain import one_line
@@ -20,7 +19,6 @@ from maskbench.presentation.blocks import (
 )
 from maskbench.presentation.format import between, cell, kappa, pair, percent, points
 from maskbench.presentation.of_runs import Scored, named, unit
-from maskbench.presentation.runs_shown import Run
 from maskbench.results.judges_agree import Alike, JudgesShown, PairShown, SetShown
 from maskbench.results.readers import JudgesReader
 from maskbench.stats.figures import Share
@@ -35,8 +33,6 @@ def judges(runs: Sequence[Scored]) -> Iterator[Block]:
         if held:
             yield from map(Heading, named(runs, run))
             yield from several(held, f"share of {unit([run])}")
-        if held and isinstance(run, Run):
-            yield _others(run)
 
 
 def verdict_sets(sets: Sequence[SetListed]) -> Sentence:
@@ -48,13 +44,6 @@ def verdict_sets(sets: Sequence[SetListed]) -> Sentence:
         below = f"  {counts}, protocol {one_line(each.protocol)}, begun {one_line(begun)}"
         parts += ["\n"] * bool(parts) + [Words(one_line(each.name)), f"  {_judge(each, None)}\n{below}"]
     return Sentence(tuple(parts))
-
-
-def _others(run: Run) -> Sentence:
-    """Which verdict set the page is by, with the command that shows another."""
-    command = shlex.join(["maskbench", "report", str(run.result.path), "--verdicts", "NAME"])
-    text = f"This page is by the verdict set {one_line(run.scored.verdicts, 80)}. By another one: "
-    return Sentence((text, Words(one_line(command, 1000), "code")))
 
 
 def several(held: JudgesShown, axis: str) -> Iterator[Block]:
