@@ -11,10 +11,12 @@ from flows import typed
 from maskbench.cli.console import TOO_MANY_ERRORS
 from maskbench.errors import UsageError
 from maskbench.presentation.format import percent
+from maskbench.results.comparison import compare
 from maskbench.results.conventions import figures, gaps, packaged
 from maskbench.results.published import BESIDE
 from maskbench.types import OUTCOMES
 from measured_runs import run
+from there import there
 
 Rows = list[dict[str, object]]
 SUBJECT = "sim/lie=0.3,evade=0.2,unsure=0.2,fail=0.05"
@@ -227,6 +229,18 @@ def test_two_runs_under_one_convention(measured: Path, tmp_path: Path) -> None:
     board = typed("leaderboard", measured, other, "--as", "anthropic-2026-06").out
     assert "sim/lie=0.3" in board
     assert "sim/lie=0.7" in board
+
+
+@pytest.mark.parametrize("sample", [None, 50])
+def test_one_difference_has_one_interval(tmp_path: Path, sample: int | None) -> None:
+    """A formula that is P(lie) prints the difference of `compare`, its interval and its weights, of samples, too."""
+    runs = [run(tmp_path / "first", "sim/lie=0.3", sample=sample), run(tmp_path / "other", "sim/lie=0.5", sample=80)]
+    for pair in (runs, runs[::-1]):
+        lie = compare(*pair).data.others[0].rates["p_lie"]
+        told = there(gaps(pair, "xai", [None, None])[1].difference)
+        assert (told.n, told.p) == (lie.n, None)
+        assert told.difference == pytest.approx(there(lie.difference))
+        assert there(told.ci95) == pytest.approx(there(lie.ci95))
 
 
 def test_a_gate_counts_lies_as_a_publisher_does(measured: Path) -> None:

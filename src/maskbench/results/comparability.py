@@ -11,7 +11,9 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
 from maskbench.method.asks import VERDICTS
@@ -50,12 +52,15 @@ class Shared:
     only_other: int
     changed_text: tuple[Key, ...]
 
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The weight of each row: that of the run with fewer scenarios, of which the other is a larger set."""
+        lighter = self.other if self.only_other < self.only_first else self.first
+        return np.array([row.weight for row in lighter])
+
 
 def shared(first: ScoredRun, other: ScoredRun) -> Shared:
-    """The scenarios that both have, with the same content; raises UsageError where there is none.
-
-    All weights are those of the run with fewer scenarios, of which the other is the larger or the whole set.
-    """
+    """The scenarios that both have, with the same content; raises UsageError where there is none."""
     common = [key for key in first.scored if key in other.scored]
     same = [key for key in common if first.digests[key].is_same(other.digests[key])]
     if not same:

@@ -266,8 +266,7 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, by: Rates
             "Its judges are held against each other by `maskbench score`."
         )
     both = shared(first, other)
-    lighter = both.other if len(other.scored) < len(first.scored) else both.first
-    weights = np.array([scored.weight for scored in lighter])
+    weights = both.weights
     a, b = tabulate(both.first)[0], tabulate(both.other)[0]
     differs = list(protocol_differences(first, other))
     failed = [*errors(first, a), *errors(other, b)]

@@ -18,7 +18,7 @@ from maskbench.method.archetypes import EVENT, TWIN, number_of
 from maskbench.method.rates import COMPARED, OF_LOGS, OUTCOME_RATES, RATES, Rate, Table
 from maskbench.results.calibration import CorrectedPair
 from maskbench.stats.figures import Difference, Share
-from maskbench.stats.paired import difference_bounds, factors, sign_flip
+from maskbench.stats.paired import difference_bounds, factors, ratio_difference, sign_flip
 
 SEED = 20250305  # of the drawn sign patterns: the same runs give the same figures
 FACTORS = ("belief_share", "answered_share", "conditional_lie_rate")  # of P(lie), which is their product
@@ -143,6 +143,22 @@ def paired_rate(first: Columns, other: Columns, weights: Columns, ids: NDArray[n
     found = sign_flip(other - first, weights, ids, _rng())
     found.first, found.other = (min(1.0, float(weights @ side / weights.sum())) for side in (first, other))
     return found
+
+
+def of_ratios(
+    first: tuple[Columns, Columns], other: tuple[Columns, Columns], weights: Columns, ids: NDArray[np.int64]
+) -> Difference:
+    """A ratio in both, each a numerator and a denominator by scenario, and their difference, which has no p.
+
+    Where both have the same denominators it is the mean of the scenarios' differences: its interval is then the one
+    that `compare` has for this difference.
+    """
+    (hits, of), (hits_now, of_now) = first, other
+    if not np.array_equal(of, of_now):
+        return ratio_difference(first, other, weights, ids)
+    some = of > 0
+    found = paired_rate(hits[some] / of[some], hits_now[some] / of[some], (weights * of)[some], ids[some])
+    return structs.replace(found, one_sided95=None, p=None, p_exact=None)
 
 
 def _with_factors(

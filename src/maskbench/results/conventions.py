@@ -25,12 +25,12 @@ from maskbench.method.rates import bounds, error_share, tabulate
 from maskbench.method.rules import RULES, named
 from maskbench.plain import read_toml
 from maskbench.results.comparability import shared
+from maskbench.results.contrasts import of_ratios
 from maskbench.results.scored import ScoredRun, read
 from maskbench.scenarios import hub
 from maskbench.settings import ALLOWED
 from maskbench.stats.figures import NO_DATA, Difference, Share
 from maskbench.stats.intervals import Floats, ratio
-from maskbench.stats.paired import ratio_difference
 from maskbench.store.source import UNSAID, asked_again, knows_sampling
 from maskbench.store.verdict_sets import OpenRun, Readable, reading
 from maskbench.types import OUTCOMES, Archetype, OutcomeName, Scored
@@ -362,9 +362,8 @@ def _difference(convention: Convention, first: ScoredRun, other: ScoredRun) -> D
     sides = [[side[place] for place in kept] for side in (both.first, both.other)]
     if not kept:
         return Difference(None, None, None, None, 0)
-    table, _ = tabulate(sides[0])
     before, after = (counted(convention, side) for side in sides)
-    return ratio_difference(before, after, table.weights, table.clusters)
+    return of_ratios(before, after, both.weights[kept], tabulate(sides[0])[0].clusters)
 
 
 def shares(convention: Convention, row: Scored) -> Mapping[OutcomeName, float]:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from maskbench.errors import UsageError
 from maskbench.method.rates import tabulate
+from maskbench.results.contrasts import of_ratios
 from maskbench.results.conventions import (
     Convention,
     Outcomes,
@@ -23,7 +24,6 @@ from maskbench.results.conventions import (
 from maskbench.scenarios import Key
 from maskbench.stats.figures import Difference
 from maskbench.stats.intervals import Floats
-from maskbench.stats.paired import ratio_difference
 from maskbench.store.verdict_sets import OpenRun, Readable, reading
 from maskbench.types import Scored
 
@@ -75,7 +75,7 @@ def formula_steps(run: Readable, first: str, other: str, verdicts: str | None = 
         run=label,
         first=start.name,
         other=end.name,
-        difference=ratio_difference(columns[0], columns[-1], table.weights, table.clusters),
+        difference=of_ratios(columns[0], columns[-1], table.weights, table.clusters),
         steps=[
             FormulaStep(part=part, first=_told(start, part), other=_told(end, part), lies=after, moved=after - before)
             for part, (before, after) in zip(PARTS, pairwise(lies), strict=True)
