@@ -54,8 +54,11 @@ TYPED: Values = {
     "extra_body": '{"top_k":1}',
     "template_args": '{"a":1}',
     "model_options": "a=b",
+    "batch": "judge",
+    **dict.fromkeys(("connections", "retries", "rpm", "tpm", "max_cost", "max_tokens_total"), 3),
     **dict.fromkeys(("rater", "adjudicate", "readers", "out", "import_", "to", "by", "archetype", "answered_by"), "x"),
     **dict.fromkeys(("where", "without", "judge", "judge_prompts", "baseline", "baseline_verdicts", "compute"), "x"),
+    **dict.fromkeys(("from_", "requests", "numeric_judge"), "x"),
 }
 MEETING: Mapping[tuple[str, tuple[str, ...]], Values] = {
     ("run", ("judge_style", "judge_prompts")): {"judge_style": "published"},
@@ -65,9 +68,11 @@ MEETING: Mapping[tuple[str, tuple[str, ...]], Values] = {
     ("run", ("template_args", "subject")): {"template_args": '{"a":1}', "subject": "sim"},
     ("run", ("extra_body", "subject")): {"extra_body": '{"a":1}', "subject": "scripted/x.json"},
     ("run", ("scenarios", "subject")): {"scenarios": "starter", "subject": "pinocchio"},
+    ("run", ("judge", "numeric_judge")): {"judge": "none", "numeric_judge": "sim-judge"},
     ("run", ("judge", "subject")): {"judge": "rules/sandbox", "subject": "sim"},
     ("run", ("numeric_judge", "subject")): {"numeric_judge": "rules/sandbox", "subject": "sim"},
     ("judge", ("batch",)): {"batch": "subject"},
+    ("judge", ("judge",)): {"judge": "none"},
     ("exam", ("batch",)): {"batch": "both"},
     ("exam", ("short", "model")): {"short": True, "model": "sim-judge"},
     ("exam", ("scenarios", "model")): {"scenarios": "said_and_did", "model": "rules/sandbox"},

@@ -27,9 +27,10 @@ from maskbench.method.forms import prompts_of
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.chat.services import environment
 from maskbench.models.names import Reach, check_models, identified, is_loaded, open_judges, open_subject
+from maskbench.models.scripted import Nobody
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
-from maskbench.settings import Settings
+from maskbench.settings import NOBODY, Settings
 from maskbench.store.bill import prices_kept
 from maskbench.store.disk import network_kind
 from maskbench.store.endings import LEFT_BEHIND
@@ -47,7 +48,7 @@ def measure(
     environ: Mapping[str, str] | None = None,
     watcher: Watcher | None = None,
     command: Sequence[str] = (),
-    models: tuple[Model, Model] | None = None,
+    models: tuple[Model, Model | None] | None = None,
     stock: dict[Any, Any] | None = None,
     progress: bool = False,
 ) -> Summary:
@@ -56,15 +57,15 @@ def measure(
     Everything is kept in the folder `out`, run.log among it; a folder alone, `measure("runs/x")`, goes on with the run
     in it. `environ` gives keys and addresses (default: the environment, with what `.env` in the working folder adds);
     `progress` shows how it goes, and a `watcher` of one's own sees it (default: nothing is shown); `command` is
-    recorded. `models` are a subject and a judge of one's own, whose names the settings have to give; `stock` keeps
-    models that are loaded in this process for
-    further runs. Where a loop is running, as in a notebook, it works in a thread of its own while the loop waits.
+    recorded. `models` are a subject and a judge of one's own, whose names the settings have to give (None for the judge
+    of `none`); `stock` keeps models that are loaded in this process for further runs. Where a loop is running, as in a
+    notebook, it works in a thread of its own while the loop waits.
     Raises a MaskbenchError: UsageError, ScenarioError, ModelError, RunError, or Interrupted.
     """
     begun, folder = _begun(settings, out)
     if progress and watcher is None:
         watcher = Display(None, RunFolder(folder).log)
-    work = partial(_measure, begun, folder, environ, watcher, command, models, stock)
+    work = partial(_measure, begun, folder, environ, watcher, command, _both(models), stock)
     return beside_loop(work) if in_loop() else work(Stopper())
 
 
@@ -74,7 +75,7 @@ async def measure_async(
     environ: Mapping[str, str] | None = None,
     watcher: Watcher | None = None,
     command: Sequence[str] = (),
-    models: tuple[Model, Model] | None = None,
+    models: tuple[Model, Model | None] | None = None,
     stock: dict[Any, Any] | None = None,
     progress: bool = False,
 ) -> Summary:
@@ -86,7 +87,12 @@ async def measure_async(
     begun, folder = _begun(settings, out)
     if progress and watcher is None:
         watcher = Display(None, RunFolder(folder).log)
-    return await awaited(partial(_measure, begun, folder, environ, watcher, command, models, stock))
+    return await awaited(partial(_measure, begun, folder, environ, watcher, command, _both(models), stock))
+
+
+def _both(models: tuple[Model, Model | None] | None) -> tuple[Model, Model] | None:
+    """A subject and a judge of one's own, nobody in the place of a judge that is not there."""
+    return models and (models[0], models[1] or Nobody({}, NOBODY))
 
 
 def measure_beside(

@@ -16,6 +16,7 @@ from msgspec import Meta
 from maskbench.errors import UsageError
 from maskbench.types import Archetype, Ask, JudgeNumbers, Sampling, Stage
 
+NOBODY = "nobody"  # stands for the judge where no verdict is wanted yet: `--judge none`
 ALLOWED = 0.05  # the share of outcomes that may be missing where nobody says otherwise
 SYSTEM_PROMPT = "You are a helpful assistant."  # of belief questions; the published code's, full stop included
 
@@ -132,6 +133,9 @@ class Judging:
 
     def __post_init__(self) -> None:
         """Fill in what hangs on other fields."""
+        for name in ("judge", "numeric_judge"):
+            if getattr(self, name) == "none":
+                object.__setattr__(self, name, NOBODY)
         if not self.numeric_judge:
             object.__setattr__(self, "numeric_judge", self.judge)
         if self.sampling is _BY_PROTOCOL:
@@ -141,6 +145,11 @@ class Judging:
     def judges(self) -> tuple[str, ...]:
         """The judges by name, each once."""
         return tuple(dict.fromkeys((self.judge, self.numeric_judge)))
+
+    @property
+    def is_later(self) -> bool:
+        """Whether nobody judges yet: replies are asked for, and verdicts another time."""
+        return self.judge == NOBODY
 
     @property
     def shares_verdicts(self) -> bool:

@@ -62,10 +62,10 @@ def test_a_judge_that_gave_no_verdict_is_named(unreadable: int, others: int, mos
 
 
 def test_a_run_that_is_not_done_has_no_headline() -> None:
-    """Scenarios stand in the set's order, so the first are no sample, however few failed; the remedy is told."""
+    """Those that are done are no sample, however few failed; the remedy is told."""
     result = summary(several("HL"), n=1_234, go_on="Type this")
     assert result.withheld == (
-        "Only 2 of 1,234 scenarios are done. They are the first ones of the set, so they do not represent it. "
+        "Only 2 of 1,234 scenarios are done. They are no random part of the set, so they do not represent it. "
         "Type this, and it goes on."
     )
     assert (result.complete, result.of(AskedReader)) == (False, None)

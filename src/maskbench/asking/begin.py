@@ -221,13 +221,18 @@ def _holds(folder: RunFolder, condition: Callable[[Store], bool]) -> bool:
 
 
 def give_judge(folder: RunFolder, settings: Settings, prompts: Prompts) -> None:
-    """Note in run.json who judges and how; what the endpoint of another judge taught is forgotten."""
+    """Note in run.json who judges and how; what the endpoint of another judge taught is forgotten.
+
+    The rest of the settings stays the run's.
+    """
     record, used = folder.read(), prompts_used(settings, prompts)
     protocol = protocol_id(settings, prompts.hash)
     if (record.protocol, record.prompts) == (protocol, used):
         return
     judges = judges_of(settings)
-    record.protocol, record.prompts, record.settings = protocol, used, settings
+    record.protocol, record.prompts = protocol, used
+    record.settings = record.settings.having(judging=settings.judging)
+    record.unjudged = record.unjudged or settings.judging.is_later
     record.models = Models(record.models.subject, judges.binary, judges.numeric)
     folder.write(RECORD, record)
 
@@ -264,7 +269,7 @@ def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Take
         store.add_scenarios((scenario, wanted.weights[scenario.key]) for scenario in wanted.scenarios)
         measured = (scenario for scenario, _ in store.scenarios())
         record = new_record(settings, prompts_used(settings, prompts), measured, settings.design.name, wanted.hash)
-        record.exam = wanted.exam
+        record.exam, record.unjudged = wanted.exam, settings.judging.is_later
         folder.write(RECORD, record)
     except BaseException:
         store.close()

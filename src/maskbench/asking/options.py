@@ -26,7 +26,7 @@ from maskbench.models.names import is_pinocchio
 from maskbench.plain import plain
 from maskbench.scenarios import is_starter
 from maskbench.scenarios.exam.clashes import OF_PAPERS
-from maskbench.settings import PLACES, VALUES, Dollars, Settings, check_error_rate
+from maskbench.settings import NOBODY, PLACES, VALUES, Dollars, Settings, check_error_rate
 from maskbench.store.system_prompts import LIBRARY
 from maskbench.together import Clash, alone, beside, refuse, typed_as
 from maskbench.types import Sampling
@@ -224,7 +224,11 @@ _TABLE = {
         typed=list[str],
     ),
     "judge": Option(
-        JUDGE, "MODEL", "This model gives the verdicts.", "rules/sandbox for pinocchio, sim-judge for sim; else none"
+        JUDGE,
+        "MODEL",
+        "This model gives the verdicts. With none replies are asked for and nobody judges them: `maskbench judge RUN` "
+        "has that done later.",
+        "rules/sandbox for pinocchio, sim-judge for sim; else you name one",
     ),
     "numeric_judge": Option(JUDGE, "MODEL", "This model judges numerical scenarios.", "the judge"),
     "judge_sampling": Option(
@@ -328,6 +332,7 @@ def _word(model: str) -> str:
 
 _BATCHED = tuple(f"{name}/" for name, each in SERVICES.items() if each.batch)
 _THESE_ALONE = f"only for {' and '.join(_BATCHED)}"
+OF_JUDGES = ("rpm", "tpm", "max_cost", "max_tokens_total")  # of the money
 _NO_REQUEST = ("sim", "pinocchio", "scripted")
 _NO_SUBJECT = Clash(
     ("batch",),
@@ -399,10 +404,32 @@ CLASHES: Mapping[str, tuple[Clash, ...]] = {
             )
             for judge in ("judge", "numeric_judge")
         ),
+        Clash(
+            ("judge", "numeric_judge"),
+            lambda *judges: NOBODY in judges and set(judges) != {NOBODY},
+            "--judge none has nobody judge, numbers as little as options.",
+            "Give both judges, or --judge none without --numeric-judge.",
+        ),
         Clash(("full", "json"), beside, "--json prints everything already.", "Leave --full out."),
         Clash(("fresh", "out"), alone, "--fresh is for a folder that holds a run.", "Name it with --out."),
     ),
-    "judge": (_NO_SUBJECT,),
+    "judge": (
+        _NO_SUBJECT,
+        Clash(
+            ("judge",),
+            lambda judge: judge in ("none", NOBODY),
+            "--judge none is for `maskbench run`, which asks for replies alone; here somebody has to judge.",
+            "Name the judge.",
+        ),
+        *(
+            Clash((file, other), beside, f"{typed_as(file)} asks no judge.", f"Leave {typed_as(other)} out.")
+            for file in ("from_", "requests")
+            for other in ("judge", "numeric_judge", "dry_run", "batch", "connections", *OF_JUDGES, "timeout", "retries")
+        ),
+        Clash(("from_", "requests"), beside, "--from and --requests are two steps.", "Give one of them."),
+        Clash(("from_", "name"), alone, "--from makes a verdict set with a name of its own.", "Add --name NAME."),
+        Clash(("by", "from_"), alone, "--by says who read the verdicts in a file.", "Add --from FILE.jsonl."),
+    ),
     "exam": (
         _NO_SUBJECT,
         Clash(("to", "stop_early"), beside, "--to writes the card of a whole exam.", "Leave --stop-early out."),

@@ -56,6 +56,7 @@ def doctor(
     check_together("doctor", model=model, judge=judge, scenarios=scenarios, dry_run=dry_run, **given)
     if model is None:
         return _list(json=json)
+    judge = None if judge == "none" else judge
     for name in filter(None, (model, judge)):
         check_name(name)
     chosen = scenarios or defaults(model).scenarios or "starter"

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
-from maskbench.asking.options import check, check_together
+from maskbench.asking.options import OF_JUDGES, check, check_together
 from maskbench.cli.asked import with_given
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
@@ -22,7 +22,7 @@ from maskbench.cli.console import (
     stderr,
     with_rights,
 )
-from maskbench.cli.options import OF_JUDGES, DryRun, Shared, flag, option, takes
+from maskbench.cli.options import DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.settings import Settings
 from maskbench.store.folder import ExamFolder

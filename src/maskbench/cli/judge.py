@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from maskbench.asking.options import check, check_together
+from maskbench.asking.options import OF_JUDGES, check, check_together
 from maskbench.asking.stored_programs import to_ask_by
 from maskbench.cli.asked import judged_as
 from maskbench.cli.commands import in_short
@@ -24,13 +25,14 @@ from maskbench.cli.console import (
     stderr,
     stdout,
 )
-from maskbench.cli.options import FULL, OF_JUDGES, SAME, DryRun, RulesOfRun, Run, flag, option, takes
+from maskbench.cli.options import FULL, SAME, DryRun, RulesOfRun, Run, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.plain import plain
 from maskbench.settings import Budget, Settings
 from maskbench.store.folder import SUMMARY, RunFolder
 from maskbench.store.record import judged_settings
+from maskbench.store.source import UNSAID
 
 if TYPE_CHECKING:
     from maskbench.results.summary import Summary
@@ -76,6 +78,27 @@ def judge(
             default="the judge's name",
         ),
     ] = None,
+    from_: Annotated[
+        Path | None,
+        option(
+            "FILE.jsonl",
+            "The verdicts were read elsewhere and stand in this file, a row each: archetype, task_id, elicitation, "
+            "run, and `read` or a judge's whole `answer`. No model is asked. docs/judges.md has the form.",
+            name="--from",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        option("TEXT", "This says who read the verdicts of --from.", default="unknown; the set's, where it goes on"),
+    ] = None,
+    requests: Annotated[
+        Path | None,
+        option(
+            "FILE.jsonl",
+            "What a judge would be asked is written to this file, a row for each reply, for whoever has another way to "
+            "ask; with --name only what that set lacks. No model is asked.",
+        ),
+    ] = None,
     list_: Annotated[bool, flag("The run's verdict sets are listed, and nothing is judged.", name="--list")] = False,
     rules: RulesOfRun = None,
     full: Annotated[bool, flag(FULL)] = False,
@@ -88,9 +111,14 @@ def judge(
     Then `maskbench score RUN --verdicts NAME`. Exit codes as for `maskbench run`.
     """
     folder = RunFolder(run)
-    check_together("judge", **given)
+    apart = {"from_": from_, "requests": requests, "by": by, "name": name, "dry_run": dry_run}
+    check_together("judge", judge=judge, **apart, **given)
     if list_:
         return _list(folder)
+    if requests is not None:
+        return _write_requests(folder, requests, name, given)
+    if from_ is not None:
+        return _take(folder, from_, str(name), by, rules, given, full=full, json=json)
     chosen, settings = _chosen(folder, name, judge, given)
     check(settings)
     if judge is not None and name is None:
@@ -103,15 +131,65 @@ def judge(
     which = ("--judge", settings.judging.judge) if chosen == VERDICTS else ("--name", chosen)
     go_on = command("judge", run, *which, *paced_by(given), *_in_batches(settings))
     summary = _judge(folder, settings, chosen, rules, go_on)
-    by = () if chosen == VERDICTS else ("--verdicts", chosen)
-    if json:
-        print_json(summary.as_dict())
-    else:
-        print_summary(summary, more=None if full else command("score", run, *by, "--full"))
-    say(f"These verdicts are in {run} as {chosen}. To score by them: {command('score', run, *by)}")
+    _print(folder, summary, chosen, full=full, json=json)
     if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
     return None
+
+
+def _print(folder: RunFolder, summary: Summary, name: str, *, full: bool, json: bool) -> None:
+    """What a verdict set comes to, and how it is scored by."""
+    by = () if name == VERDICTS else ("--verdicts", name)
+    if json:
+        print_json(summary.as_dict())
+    else:
+        print_summary(summary, more=None if full else command("score", folder.path, *by, "--full"))
+    say(f"These verdicts are in {folder.path} as {name}. To score by them: {command('score', folder.path, *by)}")
+
+
+def _read_by(folder: RunFolder, name: str | None, by: str | None, given: Mapping[str, Any]) -> Settings:
+    """The settings of a verdict set that is read elsewhere, with whoever reads in the judge's place."""
+    sets, settings = folder.read().verdict_sets, folder.settings()
+    if name in sets:
+        settings = judged_settings(settings, sets[name])
+    reader = by or (settings.judging.judge if name in sets else UNSAID)
+    return judged_as(settings.having(judge=reader, numeric_judge=reader, budget=Budget(), batch=None), given)
+
+
+def _write_requests(folder: RunFolder, file: Path, name: str | None, given: Mapping[str, Any]) -> None:
+    from maskbench.asking.judging.elsewhere import write_requests
+
+    count = write_requests(folder, _read_by(folder, name, None, given), name, file)
+    line = command("judge", folder.path, "--from", "ANSWERS.jsonl", "--name", name or "NAME")
+    say(f"{count:,} requests are in {file}. When each row has `read` or `answer`:\n  {line}")
+
+
+def _take(
+    folder: RunFolder,
+    file: Path,
+    name: str,
+    by: str | None,
+    rules: str | None,
+    given: Mapping[str, Any],
+    *,
+    full: bool,
+    json: bool,
+) -> None:
+    """Take verdicts that were read elsewhere, and print what came and what they come to."""
+    from maskbench.asking.judging.elsewhere import take
+    from maskbench.results.scored import result
+
+    taken = take(folder, _read_by(folder, name, by, given), name, file, environment(), sys.argv)
+    for line in taken.lines():
+        say(plain(line))
+    if taken.missing:
+        line = command("judge", folder.path, "--name", name, "--requests", "FILE.jsonl")
+        say(f"To write what a judge would be asked about those without a verdict:\n  {line}")
+    summary = result(folder, rules, name)
+    _keep_summary(folder, name)
+    _print(folder, summary, name, full=full, json=json)
+    if summary.withheld and summary.complete:
+        raise SystemExit(TOO_MANY_ERRORS)
 
 
 def _in_batches(settings: Settings) -> tuple[str, ...]:
@@ -140,6 +218,9 @@ def _chosen(folder: RunFolder, name: str | None, judge: str | None, given: Mappi
         example = command("judge", folder.path, "--judge", "openai/gpt-4o")
         known = f" What goes on by --name alone: {', '.join(sets)}." if sets else ""
         raise UsageError(f"Which judge? Name one, as in `{example}`.{known}")
+    if sets[name].files:
+        line = command("judge", folder.path, "--name", name, "--from", "FILE.jsonl")
+        raise UsageError(f"The verdicts of {name} were read elsewhere. To go on with it: `{line}`.")
     before = judged_settings(settings, sets[name]).having(budget=Budget(), batch=None)  # the run's is for its own judge
     return name, judged_as(before, given)
 
@@ -153,9 +234,18 @@ def _judge(folder: RunFolder, settings: Settings, name: str, rules: str | None, 
     with interruptible(lambda: line if name in folder.read().verdict_sets else command(*sys.argv[1:])):
         judge(folder, settings, name, environment(), Display(stderr(), folder.log), sys.argv)
     summary = result(folder, rules, name)
-    if name == VERDICTS:  # an imported run's first verdicts: the run's own summary is by them
-        folder.write(SUMMARY, result(folder).as_dict())
+    _keep_summary(folder, name)
     return summary
+
+
+def _keep_summary(folder: RunFolder, name: str) -> None:
+    """Write the run's own summary anew where it is by this verdict set, as by the first of a run that had none."""
+    from maskbench.results.scored import result
+    from maskbench.store.verdict_sets import OpenRun
+
+    with OpenRun(folder) as run:
+        if name == run.own:
+            folder.write(SUMMARY, result(run).as_dict())
 
 
 def _print_forecast(folder: RunFolder, settings: Settings, name: str, *, json: bool) -> None:

@@ -82,7 +82,7 @@ class OptionFile:
 
     def value(self, where: str, key: str, value: Any) -> Any:
         """An option's value as `maskbench run` reads it; None where it says that there is none."""
-        if value == _NONE or key.startswith(MODEL):
+        if (value == _NONE and key != "judge") or key.startswith(MODEL):
             return None if value == _NONE else value
         if key in _OWN:
             return self.typed(where, key, value, _OWN[key])

@@ -140,7 +140,6 @@ def declared(name: str, default: str | None = None) -> Any:
     return Annotated[row.kind, shown]
 
 
-OF_JUDGES = ("rpm", "tpm", "max_cost", "max_tokens_total")  # of the money
 Like = Literal["paper", "inspect", "maskbench"]
 
 

@@ -8,7 +8,6 @@ guessed.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,10 +31,10 @@ from maskbench.plain import storable
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
 from maskbench.scenarios import SetHash, hub, public_of
-from maskbench.settings import Settings, reply_key, seed_of, verdict_key
+from maskbench.settings import NOBODY, Settings, reply_key, seed_of, verdict_key
 from maskbench.store.folder import RECORD, SUMMARY, RunFolder, new_folder
 from maskbench.store.record import PromptsUsed, Record, WithoutTexts, ending, session
-from maskbench.store.source import NOBODY, UNSAID, ImportedFrom, SourceFile
+from maskbench.store.source import ImportedFrom, SourceFile
 from maskbench.store.store import ON_LOST, Store, storable_answer
 from maskbench.types import Ask, Cause, Failure, Json, Judgement, Reply, Scenario, Stage
 
@@ -166,7 +165,7 @@ def _record(settings: Settings, about: ImportedFrom, pairs: Sequence[Pair], give
         whole.add(scenario)
     prompts = prompts_used(settings, form_of(settings.judging).prompts())
     if settings.judging.judge != NOBODY:
-        prompts = PromptsUsed(name=UNSAID, version=UNSAID, hash=hashlib.sha256(UNSAID.encode()).hexdigest())
+        prompts = PromptsUsed.unsaid()
     taken = settings.design.name if len(pairs) == given.size else f"{settings.design.name} (what was imported)"
     record = new_record(settings, prompts, (scenario for scenario, _ in pairs), taken, whole.hexdigest())
     record.imported = about

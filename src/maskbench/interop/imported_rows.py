@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -90,10 +89,7 @@ class SourceFacts(NamedTuple):
     questions: Sequence[str] = ()  # the columns of the neutral questions that were asked
 
 
-def file_of(path: Path) -> SourceFile:
-    """A file's name with the hash of its bytes."""
-    with path.open("rb") as file:
-        return SourceFile(path.name, hashlib.file_digest(file, "sha256").hexdigest())
+file_of = SourceFile.of
 
 
 def listed(names: Sequence[str]) -> str:

@@ -130,6 +130,10 @@ def _settings(further: Mapping[str, Any], **given: Any) -> Settings:
     except msgspec.ValidationError as error:
         raise UsageError(f"An option of the task cannot be meant: {error}.") from error
     check(settings)
+    if settings.judging.is_later:
+        raise UsageError(
+            "-T judge=none: Inspect scores each sample as it ends. Name the judge, or use `maskbench run`."
+        )
     return settings
 
 

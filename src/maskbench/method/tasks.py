@@ -35,11 +35,12 @@ def whole(hearing: Hearing, parts: Parts | None = None) -> Task:
     return steps
 
 
-def replies(settings: Settings) -> Task:
-    """Every reply of the protocol, and no verdict."""
+def replies(settings: Settings, parts: Parts | None = None) -> Task:
+    """Every reply of the protocol, and no verdict, on which no question to the subject hangs; `parts` as of `whole`."""
 
     def steps(scenario: Scenario, known: Known) -> list[Step]:
-        return list(_replies(settings, scenario, outline(scenario, settings), known))
+        asked = parts(scenario) if parts else outline(scenario, settings)
+        return list(_replies(settings, scenario, asked, known))
 
     return steps
 
@@ -59,14 +60,16 @@ def verdicts(hearing: Hearing, parts: Parts | None = None) -> Task:
 
 
 def placebo(hearing: Hearing, *, asks_subject: bool) -> Task:
-    """The placebo, and the verdict on it; another judge judges the reply if it is there."""
+    """The placebo, and the verdict on it where anybody judges; another judge judges the reply if it is there."""
 
     def steps(scenario: Scenario, known: Known) -> list[Step]:
         ask = placebo_ask(scenario, hearing.settings)
         reply = known.get(slot := Slot(REPLIES, ELICITATION, 1))
         if ask and asks_subject and is_open(reply):
             return [Step("subject", (slot,), partial(_given, ask))]
-        if ask and isinstance(reply, Reply) and is_unjudged(known.get(slot := Slot(hearing.into, ELICITATION, 1))):
+        slot = Slot(hearing.into, ELICITATION, 1)
+        is_judged = not is_unjudged(known.get(slot)) or hearing.settings.judging.is_later
+        if ask and isinstance(reply, Reply) and not is_judged:
             return [Step("judge", (slot,), partial(_judged, ask, reply.text, hearing))]
         return []
 

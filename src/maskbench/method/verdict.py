@@ -235,13 +235,13 @@ def _by_keys(text: str, kind: Kind, code: str) -> Judgement | None:
     bare = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```")
     try:
         whole = _DECODER.decode(bare.strip())
-        return _of_whole(whole, kind) if whole["code"] == code and text.count(code) == 1 else None
+        return read_object(whole, kind) if whole["code"] == code and text.count(code) == 1 else None
     except (ValueError, OverflowError, RecursionError, AttributeError, KeyError, TypeError):
         return None
 
 
-def _of_whole(value: Mapping[str, object], kind: Kind) -> Judgement:
-    """The verdict of an object with its code and its reason in it; raises ValueError for any other."""
+def read_object(value: Mapping[str, object], kind: Kind) -> Judgement:
+    """The verdict of an object with its reason, and with its code where it has one; raises ValueError for any other."""
     if any(isinstance(each, list | dict) for each in value.values()):
         raise ValueError("more than a verdict")
     verdict = _of_object({key: each for key, each in value.items() if key not in ("code", "reason")}, kind)

@@ -15,7 +15,7 @@ import orjson
 from maskbench.errors import MaskbenchError, UnknownModel, UsageError
 from maskbench.models.brought import NONE, WHITE_BOX, Brought, Options, brought, lacking, unheard
 from maskbench.models.chat.services import ANY, SERVICES
-from maskbench.settings import Mark, Settings, Stored
+from maskbench.settings import NOBODY, Mark, Settings, Stored
 from maskbench.store.masking import keys_in
 from maskbench.types import STAGES, Kind, Model, Stage
 
@@ -117,6 +117,12 @@ def _rules(opening: Opening) -> Model:
     return SandboxJudge()
 
 
+def _nobody(opening: Opening) -> Model:
+    from maskbench.models.scripted import Nobody
+
+    return Nobody({}, opening.name)
+
+
 def _inspect(opening: Opening) -> Model:
     from maskbench.models.inspect_provider import InspectModel
 
@@ -187,6 +193,7 @@ KINDS: Mapping[str, ModelKind] = {
     "sim": ModelKind(_sim, ("subject",), Defaults(judge="sim-judge", scenarios="starter")),
     "sim-judge": ModelKind(_sim_judge, ("judge",)),
     "rules": ModelKind(_rules, ("judge",)),
+    NOBODY: ModelKind(_nobody, ("judge",)),
     "scripted": ModelKind(_scripted),
 }
 

@@ -57,6 +57,14 @@ class ScriptedModel:
         """Nothing to let go of."""
 
 
+class Nobody(ScriptedModel):
+    """Who stands where a judge would, while replies are asked for and none is judged: it is asked nothing."""
+
+    def describe(self) -> dict[str, Any]:
+        """That it is nobody."""
+        return {"name": self.name}
+
+
 def _by_rule(rules: Mapping[str, Answer]) -> Script:
     def answer(ask: Ask, run: int) -> Answer:
         text = ask.messages[-1].content

@@ -23,6 +23,7 @@ from maskbench.presentation.sections.placebo import placebo
 from maskbench.presentation.sections.provenance import identity
 from maskbench.presentation.sections.rates import lying_at_k, rates
 from maskbench.results.summary import Summary
+from maskbench.settings import NOBODY
 
 Blocks: TypeAlias = Callable[[Sequence[Scored]], Iterable[Block]]
 # Anchor, title, short name, and what the blocks come from.
@@ -53,6 +54,8 @@ def result(summary: Summary, more: str | None = None) -> list[Block | Section]:
     """The result of one run as text, from its summary: all of it, or some 30 lines where `more` prints the rest."""
     run = Alone(summary)
     runs = (run,)
+    if more is not None and all(judge.name == NOBODY for judge in summary.judge.models):
+        return list(headline(run))  # nothing is judged yet, so that there is nothing to count
     every = [*sections(runs), Section("run", "What was run", "run", (Facts(tuple(identity(run))),))]
     if more is None:
         return [*headline(run), *notes(run), outcomes(runs), *every]

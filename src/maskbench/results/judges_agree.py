@@ -100,8 +100,9 @@ def agreement(sets: Sequence[VerdictSet], rules: RuleSet, wanted: int) -> Judges
     """Every set with its P(lie), and every pair with its agreement; `wanted` is how many scenarios the run has.
 
     Of each set it says how many scenarios are `done` and have an outcome (`n`). `alike` lists sets by the very same
-    judge, asked in the same way. The difference of P(lie) is other minus first, with the interval of the paired test.
-    P(lie) is None where a set is not complete or has too many errors; then `withheld` says why.
+    judge, asked in the same way. Verdicts are compared wherever both have one, outcomes where both have the scenario
+    done. The difference of P(lie) is other minus first, with the interval of the paired test. P(lie) is None where a
+    set is not complete or has too many errors; then `withheld` says why.
     """
     pairs = {two: _Pair() for two in combinations(range(len(sets)), 2)}
     scored: list[list[Scored]] = [[] for _ in sets]
@@ -113,6 +114,8 @@ def agreement(sets: Sequence[VerdictSet], rules: RuleSet, wanted: int) -> Judges
             if (ours := done[first]) and (theirs := done[other]):
                 _count(pair, ours.items, theirs.items)
                 pair.scored.append((ours.scored, theirs.scored))
+            else:
+                _count(pair, *({(it.elicitation, it.run): it for it in sets[n].items(samples)} for n in (first, other)))
     about = [_about(each, rows, wanted) for each, rows in zip(sets, scored, strict=True)]
     return JudgesShown(
         sets=about,

@@ -165,8 +165,10 @@ def summarise(
     whole = total(tallies.values())
     wanted, done = about.scenarios.n, len(table.weights)
     strange = others(settings.subject.name, about.answers)
-    withheld = _headline_withheld(table, whole, settings, wanted, about.go_on) or _substituted(
-        settings, about.answers, strange
+    withheld = (
+        _unjudged(settings, about)
+        or _headline_withheld(table, whole, settings, wanted, about.go_on)
+        or _substituted(settings, about.answers, strange)
     )
     beliefs = belief_share(table.where(~table.about)).unless(withheld)
     seen = Whole(rows, table, list(tallies), settings, rules, about.subject, done == wanted, withheld)
@@ -203,6 +205,15 @@ def parts(scored: Iterable[Scored], settings: Settings) -> tuple[Part, dict[Arch
     return whole, by_archetype
 
 
+def _unjudged(settings: Settings, about: Background) -> str | None:
+    """That nobody has judged any reply, with what to do about it, or None."""
+    if not settings.judging.is_later:
+        return None
+    lost = about.failure
+    first = f" First start the run again: {lost.count:,} replies failed alike ({lost.cause})." if lost else ""
+    return f"Nothing is judged yet: {about.usage.subject.answers:,} replies are there.{first} {about.go_on}."
+
+
 def _headline_withheld(table: Table, whole: Tally, settings: Settings, wanted: int, go_on: str) -> str | None:
     """Why the rates of the whole run are withheld, with what to do about it, or None."""
     done = len(table.weights)
@@ -210,7 +221,7 @@ def _headline_withheld(table: Table, whole: Tally, settings: Settings, wanted: i
         return f"No scenario of {wanted:,} is done yet. {go_on}, and it goes on."
     if done < wanted:
         return (
-            f"Only {done:,} of {wanted:,} scenarios are done. They are the first ones of the set, so they do not "
+            f"Only {done:,} of {wanted:,} scenarios are done. They are no random part of the set, so they do not "
             f"represent it. {go_on}, and it goes on."
         )
     if (why := too_many_errors(table, settings)) is None:

@@ -414,6 +414,8 @@ def _judged_instead(folder: RunFolder, settings: Settings, option: str, value: A
     judging = {_option(name) for name in JUDGING}
     if folder.is_exam or (option not in judging and not option.startswith("--judge-")):
         return " Give"
+    if settings.judging.is_later:
+        return " To go on with it, leave --judge out. Or give"
     words = _judge_words(folder.path, settings)
     words += [] if option == "--judge" else [option, "packaged" if value is None else str(value)]
     return f" To keep its replies and have them judged like that, `{shlex.join(words)}`. Or give"

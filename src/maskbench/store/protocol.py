@@ -89,7 +89,8 @@ def _whole(hearing: Hearing, followers: Container[Key]) -> Pass:
         every = outline(scenario, hearing.settings)
         return [part for part in every if not (part.elicitation and follows(scenario))]
 
-    return Pass(whole(hearing, parts), hearing, alike=follows)
+    is_later = hearing.settings.judging.is_later
+    return Pass(replies(hearing.settings, parts) if is_later else whole(hearing, parts), hearing, alike=follows)
 
 
 def judging_stored(hearing: Hearing, leaders: Mapping[Key, Key]) -> list[Pass]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from maskbench.method.rules import RULES
 from maskbench.settings import VALUES, Judging, Settings, Stored
 from maskbench.store.fitting import Misfit, Unknown, fitted
 from maskbench.store.masking import keys_in
-from maskbench.store.source import ImportedFrom
+from maskbench.store.source import UNSAID, ImportedFrom, SourceFile
 from maskbench.store.store import Store
 from maskbench.types import Json, Kind, Model
 
@@ -96,6 +97,11 @@ class PromptsUsed(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_onl
     version: str | None = None  # None: of no judge
     hash: str
 
+    @classmethod
+    def unsaid(cls) -> PromptsUsed:
+        """What stands for prompts of which nobody says which they were."""
+        return cls(name=UNSAID, version=UNSAID, hash=hashlib.sha256(UNSAID.encode()).hexdigest())
+
 
 class ArchetypeWords(Struct, forbid_unknown_fields=True):
     """The title and text of an archetype that the scenario set brought."""
@@ -146,6 +152,7 @@ class VerdictSetRecord(Struct, forbid_unknown_fields=True, omit_defaults=True, k
     prompts: PromptsUsed
     models: Judges
     sessions: list[Session]
+    files: list[SourceFile] = []  # that its verdicts are from, where they were read elsewhere
 
 
 class WithoutTexts(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -173,6 +180,7 @@ class Record(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=Tru
     verdict_sets: dict[str, VerdictSetRecord] = {}  # beside the run's own
     imported: ImportedFrom | None = None  # where replies and verdicts are from, where no run asked for them
     without_texts: WithoutTexts | None = None  # None: the run has its texts
+    unjudged: bool = False  # whether it was begun with no judge: the first that is named gives it its own verdicts
     exam: bool = False  # whether a judge sits an exam: the replies are a paper's, and no subject is asked
 
 

@@ -11,7 +11,6 @@ from msgspec import Struct
 from maskbench.settings import Settings
 
 UNSAID = "unknown"  # what stands for a name that the source does not give
-NOBODY = "nobody"  # what stands for the judge where the source holds no verdicts
 TITLES = {  # of the formats, for people
     "published": "CSV of the published scripts",
     "inspect": "Inspect log",
@@ -26,6 +25,12 @@ class SourceFile(Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> SourceFile:
+        """A file as it lies there."""
+        with path.open("rb") as file:
+            return cls(path.name, hashlib.file_digest(file, "sha256").hexdigest())
 
 
 class ImportedFrom(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -137,6 +137,7 @@ class VerdictSet:
     protocol: str = ""
     judge: JudgeShown = field(default_factory=JudgeShown.nobody)
     judges: tuple[str, ...] = ()  # the names of all models that gave verdicts
+    was_read: bool = False  # whether they were read elsewhere, and are from files
     _like: dict[Hashable, _Like] = field(default_factory=dict, init=False, repr=False, compare=False)
     _all: dict[RuleSet, tuple[Scored, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -215,11 +216,13 @@ class VerdictSet:
 
     def go_on(self, path: Path) -> str:
         """The advice where verdicts are missing, without the full stop."""
-        if self.name == VERDICTS and self.settings.design.imported:
+        if self.name == VERDICTS and (self.settings.design.imported or self.settings.judging.is_later):
             return f"Have the replies judged with `{judge_line(path)}`"
         if self.name == VERDICTS:
             return "Start the run again"
         line = self.command(path)
+        if self.was_read:
+            return f"Give the verdicts that it lacks with `{line}`"
         return f"Take the verdict set up again with `{line}` (and first the run, where it has not come to its end)"
 
     def ended(self, run: OpenRun) -> LastEnd | None:
@@ -231,11 +234,12 @@ class VerdictSet:
 
     def command(self, path: Path) -> str:
         """The command that takes it to its end."""
-        if self.name == VERDICTS and self.settings.design.imported:
+        if self.name == VERDICTS and (self.settings.design.imported or self.settings.judging.is_later):
             return judge_line(path)
         if self.name == VERDICTS:
             return shlex.join(["maskbench", "run", "--out", str(path)])
-        return shlex.join(["maskbench", "judge", str(path), "--name", self.name])
+        more = ["--from", "FILE.jsonl"] if self.was_read else []
+        return shlex.join(["maskbench", "judge", str(path), "--name", self.name, *more])
 
     def usage(self, *, at_least: bool = False) -> RunUsage:
         """Calls and tokens of the subject and of this set's judge, and the seconds that they took.
@@ -353,9 +357,17 @@ class OpenRun:
         """The public set that all scenarios of the run are of, by their rows; None where there is none."""
         return public_of(scenario for scenario, _ in self.store.scenarios())
 
+    @property
+    def own(self) -> str:
+        """The verdict set that a run is read by where none is named.
+
+        It is the run's own; where nobody has judged for the run itself, the first that was begun stands in for that.
+        """
+        return names(self.record, self.store)[0]
+
     def verdicts(self, name: str | None = None) -> VerdictSet:
         """The verdict set of that name (None: the run's own); raises UnknownVerdicts, which lists those there are."""
-        chosen = name or VERDICTS
+        chosen = name or self.own
         if chosen not in self._sets:
             self._sets[chosen] = _stored(self, chosen)
         return self._sets[chosen]
@@ -370,10 +382,11 @@ class OpenRun:
 
         They judge replies about a number one by one, or together where the run's own judge does not.
         """
+        own = form_of(self.verdicts().settings.judging)
         others = {
             name: entry.created
             for name, entry in self.record.verdict_sets.items()
-            if form_of(entry.judging).numbers_apart != form_of(self.settings.judging).numbers_apart
+            if form_of(entry.judging).numbers_apart != own.numbers_apart
         }
         return sorted(others, key=lambda name: others[name], reverse=True)
 
@@ -405,8 +418,9 @@ def _stored(run: OpenRun, name: str) -> VerdictSet:
         About(model | answered[role])
         for role, model in (("binary", source.models.binary), ("numeric", source.models.numeric))
     )
-    judges = settings.judging.judges
-    return VerdictSet(name, run.store, settings, source.protocol, JudgeShown(binary, numeric, source.prompts), judges)
+    judges, shown = settings.judging.judges, JudgeShown(binary, numeric, source.prompts)
+    was_read = about is not None and bool(about.files)
+    return VerdictSet(name, run.store, settings, source.protocol, shown, judges, was_read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,6 +463,10 @@ def check_name(name: str) -> None:
 
 
 def names(record: Record, store: Store) -> list[str]:
-    """The names of a run's verdict sets, its own first; those that are begun and hold nothing yet among them."""
-    others = {*record.verdict_sets, *store.verdict_sets()} - {VERDICTS}
-    return [VERDICTS, *sorted(others)]
+    """The names of a run's verdict sets, its own first; those that are begun and hold nothing yet among them.
+
+    Where nobody has judged for the run itself, the first that was begun stands in for its own.
+    """
+    own = next(iter(record.verdict_sets), VERDICTS) if record.settings.judging.is_later else VERDICTS
+    others = {*record.verdict_sets, *store.verdict_sets()} - {own}
+    return [own, *sorted(others)]

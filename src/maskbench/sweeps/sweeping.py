@@ -201,7 +201,8 @@ class _Sweep:
     def _work(self, task: Task, stopper: Stopper) -> None:
         try:
             summary = self._measured(task, stopper)
-            ended: Swept | BaseException = Swept(task, "withheld" if summary.withheld else "done", None, summary)
+            is_short = summary.withheld and not (task.verdicts is None and task.settings.judging.is_later)
+            ended: Swept | BaseException = Swept(task, "withheld" if is_short else "done", None, summary)
         except Interrupted as error:
             ended = Swept(task, "stopped", str(error))
         except MaskbenchError as error:

@@ -20,7 +20,7 @@ from maskbench.asking.executor import executor, executor_for
 from maskbench.asking.forecast import tokens
 from maskbench.asking.loop import Stopper
 from maskbench.asking.meter import known_prices
-from maskbench.asking.options import check
+from maskbench.asking.options import check, check_together
 from maskbench.asking.passes import expected, steps_left
 from maskbench.asking.session import Asked, Asking, Book
 from maskbench.asking.watching import Unwatched, Watcher
@@ -85,6 +85,7 @@ def check_judging(
     Of what `is_new` models and keys are looked for, so that what is wrong with them leaves nothing empty behind.
     """
     check(settings)
+    check_together("judge", judge=settings.judging.judge)
     _check_own(settings, judges)
     brought = [model.name for model in (judges or {}).values()]
     known_prices(settings, environ, brought, ("judge",), prices_kept(folder, name))
@@ -313,16 +314,15 @@ def check_has_numbers(folder: RunFolder, store: Store, settings: Settings) -> No
 def own_set(folder: RunFolder, settings: Settings) -> str | None:
     """The name of a run's own verdict set where these settings begin it or go on with it; else None.
 
-    That is so where the run was imported without verdicts, and nobody but this judge has given it one since.
+    That is so where the run was imported without verdicts or begun with no judge, and nobody but this judge has given
+    it one since.
     """
     record = folder.read()
     source = record.imported
-    if source is None or source.judged:
+    if not record.unjudged and (source is None or source.judged):
         return None
-    prompts = prompts_of(settings)
-    store = folder.store()
-    try:
+    if record.protocol == protocol_id(settings, prompts_of(settings).hash):
+        return VERDICTS
+    with closing(folder.store()) as store:
         had, _ = store.verdict_counts().get(VERDICTS, (0, 0))
-    finally:
-        store.close()
-    return VERDICTS if not had or record.protocol == protocol_id(settings, prompts.hash) else None
+    return VERDICTS if not (had or record.verdict_sets) else None

@@ -45,6 +45,8 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
         f"{reply_tokens('statement', settings)} and each verdict {verdict_tokens(settings)}. "
         f"A model that reasons takes far more."
     )
+    if settings.judging.is_later:
+        yield "Nobody judges these replies: `maskbench judge RUN --judge MODEL` has that done later, at its own price."
     yield from _precision(plan)
 
 

@@ -12,9 +12,10 @@ from maskbench.presentation.runs_shown import Run
 from maskbench.results.leaderboard import PUBLIC, is_public
 from maskbench.results.readers import SourceReader
 from maskbench.results.summary import ScenariosShown, Summary
+from maskbench.settings import NOBODY
 from maskbench.store.machines import read_nodes
 from maskbench.store.record import About
-from maskbench.store.source import NOBODY, UNSAID, knows_sampling
+from maskbench.store.source import UNSAID, knows_sampling
 from maskbench.types import Sampling
 
 _LONGEST = 300  # characters: files have the names that people give them
