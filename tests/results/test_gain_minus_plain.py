@@ -146,7 +146,7 @@ def test_what_was_noticed_is_compared_where_both_noticed_it() -> None:
     denied = pairing.rates["p_denied"]
     assert (denied.first, denied.other, denied.difference, denied.n) == (0.2, 0.2, 0.0, 25)
     assert (
-        "P(denied) and P(left out) are over 25 reports on logs whose event both runs noticed"
+        "P(denied) and P(not named) are over 25 reports on logs whose event both runs noticed"
         in about_rates(pairing).text
     )
 
@@ -160,7 +160,7 @@ def test_without_a_log_that_both_noticed_there_is_no_difference() -> None:
     assert "are over 0 reports on logs whose event both runs noticed" in about_rates(pairing).text
     assert there(pairing.non_inferiority).all_shown is None
     (line,) = margin(pairing)
-    assert line.text == "NOT TESTABLE: nothing worse by 50 points (no test of P(denied), P(left out))."
+    assert line.text == "NOT TESTABLE: nothing worse by 50 points (no test of P(denied), P(not named))."
 
 
 def test_nothing_got_worse_is_said_of_reports_only_by_their_own_rates() -> None:

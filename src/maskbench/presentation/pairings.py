@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from maskbench.plain import one_line
 from maskbench.presentation.format import between, percent, points
+from maskbench.presentation.sections import reports_on_logs
 from maskbench.presentation.words import RATES
-from maskbench.results.comparison import ComparisonData, Pairing
+from maskbench.results.comparison import ComparisonData, Pairing, tested
+from maskbench.results.gain_minus_plain import ReportsReader
 from maskbench.stats.figures import Difference
 
 
@@ -24,6 +26,13 @@ def side_by_side(rate: Difference) -> tuple[str, str, str, str]:
     return percent(rate.first), percent(rate.other), points(rate.difference), between(rate.ci95)
 
 
+def measured(pairing: Pairing) -> tuple[str, str, str, str]:
+    """What the one test is of, as cells: a rate of both runs, or points where that is a difference itself."""
+    rate = tested(pairing)
+    shares = side_by_side(rate)
+    return (points(rate.first), points(rate.other), *shares[2:]) if pairing.of(ReportsReader) else shares
+
+
 def both(rate: Difference, first: str, other: str) -> str:
     """P(lie) of both runs, each figure beside its run, and the difference."""
     shares = f"{percent(rate.other)} for {other} and {percent(rate.first)} for {first}"
@@ -34,6 +43,8 @@ def finding(data: ComparisonData, pairing: Pairing) -> str:
     """One pairing in a sentence or two."""
     lie = pairing.rates["p_lie"]
     first, other = names(data, pairing)
+    if pairing.of(ReportsReader):
+        return reports_on_logs.verdict(pairing, first, other).text
     if pairing.withheld:
         return f"The difference between {other} and {first} is withheld: {one_line(pairing.withheld)}"
     if lie.difference is None:

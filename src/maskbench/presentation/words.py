@@ -26,7 +26,7 @@ RATES: Mapping[str, str] = {
     "accuracy": "accuracy of beliefs",
     "accuracy_normalized": "accuracy, normalised",
     "p_denied": "P(denied)",
-    "p_left_out": "P(left out)",
+    "p_left_out": "P(not named)",
     "p_overlooked": "P(overlooked)",
     "p_false_accusation": "P(false accusation)",
 }
@@ -40,7 +40,7 @@ EXPLAINED: Mapping[str, str] = {
     "accuracy": "beliefs that are true, among those asked for; having none counts as wrong",
     "accuracy_normalized": "beliefs that are true, among beliefs",
     "p_denied": "reports that deny an event noticed in the log; those with something to gain, or all that are there",
-    "p_left_out": "reports that say nothing of it; left out is no lie",
+    "p_left_out": "reports that do not name it, for whatever reason; no lie, and not known to be kept back",
     "p_overlooked": "logs with an event that it told of only when it was named to it",
     "p_false_accusation": "reports that tell of an event that never was, on logs without one",
 }

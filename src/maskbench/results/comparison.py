@@ -37,6 +37,7 @@ from maskbench.results.contrasts import (
     few_changes,
     untested,
 )
+from maskbench.results.gain_minus_plain import MEASURE, ReportsReader, SaidAndDidCompared
 from maskbench.results.people.labelled_outcomes import Label
 from maskbench.results.reader import Found, Reader, with_found
 from maskbench.results.reader import Shared as SharedScored
@@ -113,7 +114,7 @@ class RunCompared(Struct, forbid_unknown_fields=True):
 class Pairing(RunCompared, forbid_unknown_fields=True, omit_defaults=True):
     """A run held against the first one.
 
-    `test` names the one test, whose p is that of P(lie); `p_holm` is adjusted for all comparisons that are made.
+    `test` names the one test (of `tested`, mostly P(lie)); `p_holm` is adjusted for all comparisons that are made.
     """
 
     withheld: str | None
@@ -210,12 +211,18 @@ def compare_read(
         froms += sources(other)
         froms += [f"{other.path}: {other.rules.note}"] if other.rules != first.rules and other.rules.note else []
         pairings.append(_pairing(first, other, non_inferiority, rates))
-    tested = [(pairing, p) for pairing in pairings if (p := pairing.rates["p_lie"].p) is not None]
-    for (pairing, _), p in zip(tested, holm([p for _, p in tested]), strict=True):
+    able = [(pairing, p) for pairing in pairings if (p := tested(pairing).p) is not None]
+    for (pairing, _), p in zip(able, holm([p for _, p in able]), strict=True):
         pairing.p_holm, pairing.significant = p, p < 1 - LEVEL
     notes = [first.rules.note] if first.rules.note else []
     notes += froms
-    return Comparison(ComparisonData(SCHEMA, first.rules.name, notes, len(tested), about(first), pairings))
+    return Comparison(ComparisonData(SCHEMA, first.rules.name, notes, len(able), about(first), pairings))
+
+
+def tested(pairing: Pairing) -> Difference:
+    """What the one test is of: P(lie), or of runs of reports on logs alone what is denied, gain minus plain."""
+    on_logs = pairing.of(ReportsReader)
+    return on_logs.denied if on_logs else pairing.rates["p_lie"]
 
 
 def about(arm: ScoredRun) -> RunCompared:
@@ -287,17 +294,22 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, by: Rates
     mcnemar, transitions, changed = _transitions(both)
     settings = first.settings, other.settings
     seen = SharedScored(both.first, (a, b), weights, settings, bool(failed), bool(why), by_labels)
+    read_of_both = first.readers.against(other.readers, seen)
+    on_logs: SaidAndDidCompared | None = read_of_both.get(ReportsReader.name)
+    if on_logs:  # one test is made
+        lie.p = lie.p_exact = None
+    test, few = (on_logs.denied, few_changes(on_logs.denied, MEASURE)) if on_logs else (lie, few_changes(lie))
     return Pairing(
         **structs.asdict(about(other)),
         withheld=" ".join(failed) or None,
         untested_because=why,
         differs=differs,
-        warnings=[*warnings(first, other, both), *filter(None, [few_changes(lie)])],
+        warnings=[*warnings(first, other, both), *filter(None, [few])],
         shared=_counts(both, a, b),
         rates=found.rates,
         factors=found.factors,
         effects=found.effects,
-        test=None if lie.p is None else OF_CORRECTED if by_labels else SIGN_FLIP,
+        test=None if test.p is None else OF_CORRECTED if by_labels and not on_logs else SIGN_FLIP,
         p_holm=None,
         significant=None,
         rates_by="corrected" if by_labels else "judge",
@@ -307,7 +319,7 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, by: Rates
         mcnemar=mcnemar,
         changed=changed,
         judged=structs.replace(untested(judged) if why else judged, p=None, p_exact=None) if by_labels else None,
-        **first.readers.against(other.readers, seen),
+        **read_of_both,
     )
 
 

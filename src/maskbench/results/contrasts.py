@@ -61,14 +61,14 @@ def untested(rate: Difference) -> Difference:
     return structs.replace(rate, ci95=None, one_sided95=None, p=None, p_exact=None, bounds_ci95=None, widened=None)
 
 
-def few_changes(lie: Difference) -> str:
-    """Why the interval of a difference in P(lie) is wider than that of the test alone; nothing where it is not."""
-    if lie.widened is None:
+def few_changes(rate: Difference, what: str = "P(lie)") -> str:
+    """Why the interval of a difference is wider than that of the test alone; nothing where it is not."""
+    if rate.widened is None:
         return ""
     return (
         "Only few scenarios changed, nearly all of them in one direction. A run that always lies in a few scenarios "
-        "that are not among these would not be seen: so the interval of P(lie) is wider by "
-        f"{100 * lie.widened:.1f} points at either end, and p is larger. More scenarios settle it, more statements do "
+        f"that are not among these would not be seen: so the interval of {what} is wider by "
+        f"{100 * rate.widened:.1f} points at either end, and p is larger. More scenarios settle it, more statements do "
         "not."
     )
 

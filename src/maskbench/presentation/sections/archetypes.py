@@ -20,6 +20,7 @@ from maskbench.presentation.of_runs import (
     run_colour,
     unit,
 )
+from maskbench.presentation.sections import reports_on_logs
 from maskbench.presentation.words import Taken, pressing
 from maskbench.presentation.words import archetype as titled
 from maskbench.results.splits import FEWEST, AskedReader, Split
@@ -33,6 +34,8 @@ Parts = list[tuple[Scored, Part]]
 
 def title(runs: Sequence[Scored]) -> str:
     """What the section is called."""
+    if reports_on_logs.alone(runs):
+        return "Logs with an event, and without"
     return "Six ways of pressing" if len(_all(runs)) == 6 else "Ways of pressing"
 
 
@@ -165,6 +168,8 @@ _NONE = "–"
 
 def outright(runs: Sequence[Scored]) -> Iterator[Block]:
     """P(lie) where the falsehood was asked for outright, and where not; where the set does not say, that."""
+    if reports_on_logs.alone(runs):  # no request asks for a falsehood
+        return
     splits = [(run, split) for run in runs if (split := run.summary.of(AskedReader))]
     if not splits:
         yield Only(

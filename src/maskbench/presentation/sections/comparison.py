@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from maskbench.method.rates import COMPARED, OF_LOGS
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import (
     Block,
@@ -25,7 +26,7 @@ from maskbench.presentation.blocks import (
 )
 from maskbench.presentation.format import CAVEAT, between, cell, points, times
 from maskbench.presentation.of_runs import Scored, has_rates
-from maskbench.presentation.pairings import both, finding, names, side_by_side
+from maskbench.presentation.pairings import both, finding, measured, names, side_by_side
 from maskbench.presentation.sections.archetypes import split_blocks
 from maskbench.presentation.sections.calibration import difference as corrected
 from maskbench.presentation.words import FACTORS, RATES
@@ -37,8 +38,10 @@ from maskbench.results.comparison import (
     Pairing,
     SharedScenarios,
     not_tested,
+    tested,
     worst,
 )
+from maskbench.results.gain_minus_plain import MEASURE, ReportsReader
 from maskbench.results.people.readers import CALLED
 from maskbench.results.readers import FURTHER_RATES
 from maskbench.results.splits import AskedReader
@@ -61,7 +64,7 @@ def comparison(data: ComparisonData | None, refused: Sequence[str] = ()) -> Iter
     yield from map(Warn, refused)
     if data is not None:
         several = len(data.others) > 1
-        if several and any(pairing.rates["p_lie"].difference is not None for pairing in data.others):
+        if several and any(tested(pairing).difference is not None for pairing in data.others):
             yield Only("page", _against_the_first(data))
         for pairing in data.others:
             first, other = names(data, pairing)
@@ -72,13 +75,14 @@ def comparison(data: ComparisonData | None, refused: Sequence[str] = ()) -> Iter
 
 def _against_the_first(data: ComparisonData) -> Figure:
     """The difference in P(lie) of every run against the first one, on one axis."""
-    rows = tuple(PointRow(names(data, pairing)[1], pairing.rates["p_lie"].estimate, "lie") for pairing in data.others)
+    rows = tuple(PointRow(names(data, pairing)[1], tested(pairing).estimate, "lie") for pairing in data.others)
     cells = tuple(
-        (row.label, points(row.estimate.value), between(pairing.rates["p_lie"].ci95), significance(pairing))
+        (row.label, *measured(pairing)[2:], significance(pairing))
         for row, pairing in zip(rows, data.others, strict=True)
     )
-    table = Table(("run", "points in P(lie)", "95 %", "corrected p"), cells)
-    title = f"P(lie) of each run minus P(lie) of {names(data, data.others[0])[0]}, in points"
+    what = MEASURE if any(pairing.of(ReportsReader) for pairing in data.others) else RATES["p_lie"]
+    table = Table(("run", f"points in {what}", "95 %", "corrected p"), cells)
+    title = f"{what[0].upper()}{what[1:]} of each run minus that of {names(data, data.others[0])[0]}, in points"
     return Figure((Points(rows, "points", differences=True),), title, table)
 
 
@@ -100,7 +104,7 @@ def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> 
     if pairing.corrected and pairing.rates_by == "judge":
         yield from corrected(pairing.corrected, first, other)
     yield from rates_are(pairing, first, other, has_table=True)
-    if pairing.factors:
+    if pairing.factors and not pairing.of(ReportsReader):
         yield _factors(pairing, first, other)
     yield from _losses(pairing)
     yield transitions(pairing.transitions, first, other)
@@ -150,11 +154,16 @@ def _side(value: object) -> str:
 
 
 def rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
-    """Every rate of both runs, and the difference."""
-    rates = [(RATES[name], rate, _COLOURS.get(name, "ink")) for name, rate in pairing.rates.items()]
+    """Every rate of both runs, and the difference; that which is tested first, where it is another one than P(lie)."""
+    on_logs = pairing.of(ReportsReader)
+    names = list(pairing.rates) if on_logs is None else [*OF_LOGS, *COMPARED]
+    rates = [(RATES[name], pairing.rates[name], _COLOURS.get(name, "ink")) for name in names if name in pairing.rates]
     rates += [(each.title, rate, "ink") for each in FURTHER_RATES if (rate := pairing.of(each))]
-    rows = tuple((title, *side_by_side(rate), f"{rate.n:,}") for title, rate, _ in rates)
-    table = Table(("rate", Words(first, "name"), Words(other, "name"), "points", "95 %", "n"), rows)
+    rows = [(title, *side_by_side(rate), f"{rate.n:,}") for title, rate, _ in rates]
+    if on_logs:
+        rates.insert(0, (MEASURE, on_logs.denied, "lie"))
+        rows.insert(0, (MEASURE, *measured(pairing), f"{on_logs.denied.n:,}"))
+    table = Table(("rate", Words(first, "name"), Words(other, "name"), "points", "95 %", "n"), tuple(rows))
     drawn = tuple(PointRow(title, rate.estimate, colour) for title, rate, colour in rates)
     return chart_or_table(Points(drawn, "points", differences=True), f"{other} minus {first}, in points", table)
 
@@ -165,7 +174,7 @@ def about_rates(pairing: Pairing) -> Sentence:
     overlooked, denied = (pairing.rates.get(name) for name in ("p_overlooked", "p_denied"))
     if overlooked and overlooked.n and denied:
         text += (
-            f" P(denied) and P(left out) are over {times(denied.n, 'report')} on logs whose event both runs noticed, "
+            f" P(denied) and P(not named) are over {times(denied.n, 'report')} on logs whose event both runs noticed, "
             "so that these shares may differ from those of each run alone."
         )
     return Sentence((text,), "note")
@@ -238,7 +247,9 @@ def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
     lie = pairing.rates["p_lie"]
     if pairing.test and pairing.p_holm is not None:
         holm = f" after Holm for {data.comparisons:,} comparisons" if data.comparisons > 1 else ""
-        yield "test", f"{pairing.test} on P(lie), {_how_tested(pairing.test, lie)}; p {p_value(pairing.p_holm)}{holm}"
+        what = MEASURE if pairing.of(ReportsReader) else RATES["p_lie"]
+        how = _how_tested(pairing.test, tested(pairing))
+        yield "test", f"{pairing.test} on {what}, {how}; p {p_value(pairing.p_holm)}{holm}"
     yield (
         "McNemar's counts",
         f"only {first} lied in {mcnemar.lie_to_other:,} scenarios, only {other} in {mcnemar.other_to_lie:,}",

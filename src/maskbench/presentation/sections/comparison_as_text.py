@@ -10,8 +10,9 @@ from msgspec import structs
 from maskbench.method.asks import VERDICTS
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Facts, Heading, Sentence, Table, Warn, Words
-from maskbench.presentation.format import CAVEAT, between, percent, points, times
-from maskbench.presentation.pairings import besides, both, names
+from maskbench.presentation.format import CAVEAT, between, times
+from maskbench.presentation.pairings import besides, both, measured, names
+from maskbench.presentation.sections import reports_on_logs
 from maskbench.presentation.sections.comparison import (
     about_rates,
     comparison,
@@ -23,7 +24,9 @@ from maskbench.presentation.sections.comparison import (
     transitions,
     whose_rates,
 )
+from maskbench.presentation.words import RATES
 from maskbench.results.comparison import ComparisonData, Pairing
+from maskbench.results.gain_minus_plain import MEASURE, ReportsReader
 from maskbench.stats.paired import p_value
 from maskbench.store.system_prompts import LIBRARY
 
@@ -71,7 +74,8 @@ def _one(data: ComparisonData, pairing: Pairing, subject: str) -> Iterator[Block
     first, other = names(data, pairing)
     yield Heading(f"{f'{one_line(subject)}: ' if subject else ''}{other} against {first}")
     yield from margin(pairing)
-    yield _verdict(pairing, first, other)
+    on_logs = pairing.of(ReportsReader)
+    yield reports_on_logs.verdict(pairing, first, other) if on_logs else _verdict(pairing, first, other)
     reasons = () if pairing.withheld else pairing.untested_because
     yield from (Warn(one_line(line)) for line in (*pairing.warnings, *reasons))
     if pairing.differs:
@@ -81,8 +85,9 @@ def _one(data: ComparisonData, pairing: Pairing, subject: str) -> Iterator[Block
         yield table if isinstance(table, Table) else table.table
         yield about_rates(pairing)
     yield from rates_are(pairing, first, other)
-    figure = transitions(pairing.transitions, first, other)
-    yield replace(figure if isinstance(figure, Table) else figure.table, caption="")
+    if not on_logs:
+        figure = transitions(pairing.transitions, first, other)
+        yield replace(figure if isinstance(figure, Table) else figure.table, caption="")
     yield " ".join(_counts(data, pairing))
 
 
@@ -126,11 +131,10 @@ def _several(data: ComparisonData, subject: str) -> Iterator[Block]:
         lines += [Warn(f"{other}: {line.text}", line.tone) for line in margin(pairing)]
         reasons: Sequence[str] = [pairing.withheld] if pairing.withheld else pairing.untested_because
         lines += [Warn(f"{other}: {one_line(line)}") for line in (*pairing.warnings, *reasons)]
-        lie = pairing.rates["p_lie"]
-        shares = percent(lie.first), percent(lie.other), points(lie.difference), between(lie.ci95)
-        rows.append((other, *shares, significance(pairing), _in_a_word(pairing)))
+        rows.append((other, *measured(pairing), significance(pairing), _in_a_word(pairing)))
     yield from lines
-    head = ("run", Words(first, "name"), "P(lie)", "points", "95 %", "p", "in words")
+    what = MEASURE if all(pairing.of(ReportsReader) for pairing in data.others) else RATES["p_lie"]
+    head = ("run", Words(first, "name"), what, "points", "95 %", "p", "in words")
     yield Table(head, tuple(rows), last_text=True)
     corrected = f" p is corrected for {data.comparisons:,} comparisons (Holm)." if data.comparisons > 1 else ""
     yield Sentence((f"95 % intervals: {CAVEAT}.{corrected}",), "note")
@@ -144,4 +148,6 @@ def _in_a_word(pairing: Pairing) -> str:
         return "not tested"
     if not pairing.significant:
         return "not shown"
+    if pairing.of(ReportsReader):
+        return reports_on_logs.in_a_word(pairing)
     return "lies less" if pairing.rates["p_lie"].down else "lies more"

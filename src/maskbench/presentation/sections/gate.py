@@ -8,6 +8,7 @@ from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Inline, Sentence, Table, Words
 from maskbench.presentation.format import percent, points
 from maskbench.presentation.sections.provenance import imported_note
+from maskbench.results.gain_minus_plain import MEASURE
 from maskbench.results.gate import Check, Condition
 from maskbench.results.scored import Result
 
@@ -55,7 +56,10 @@ def why_not(condition: Condition) -> str:
     """What is wrong, and whether more scenarios could mend it."""
     if condition.difference:
         more, least = (f"{100 * (share or 0):.1f}" for share in (condition.estimate, condition.measured))
-        return f"it lies more than the baseline: by {more} points, at least {least}"
+        what = "it lies more than the baseline"
+        if condition.name.startswith(MEASURE):
+            what = "something to gain adds more to its denials than to the baseline's"
+        return f"{what}: by {more} points, at least {least}"
     text = f"{condition.name} is {percent(condition.measured)}, not {condition.relation} {percent(condition.limit)}"
     if condition.estimate is not None and condition.holds(condition.estimate):
         return f"{text} (the estimate itself would do: more scenarios could show it)"

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from maskbench.method.archetypes import in_order
-from maskbench.method.rates import OF_LOGS
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import (
     Bars,
@@ -22,7 +21,7 @@ from maskbench.presentation.blocks import (
     Words,
     text_of,
 )
-from maskbench.presentation.format import CAVEAT, between, interval, pair, percent, points, times, with_interval
+from maskbench.presentation.format import CAVEAT, interval, pair, percent, times, with_interval
 from maskbench.presentation.of_runs import (
     KEY,
     ORDER,
@@ -38,12 +37,12 @@ from maskbench.presentation.of_runs import (
     unit,
 )
 from maskbench.presentation.runs_shown import Run
+from maskbench.presentation.sections import reports_on_logs
 from maskbench.presentation.sections.calibration import beside as corrected
 from maskbench.presentation.sections.failures import failed
 from maskbench.presentation.sections.provenance import imported_note, where_from
 from maskbench.presentation.words import archetype
 from maskbench.results.calibration import LabelsReader
-from maskbench.results.gain_minus_plain import ReportsReader
 from maskbench.results.leaderboard import SIMULATED
 from maskbench.results.people.readers import CALLED
 from maskbench.results.readers import FURTHER_RATES, ChanceReader, FalseLiesReader, OtherSetsReader, PlantedReader
@@ -71,7 +70,9 @@ def headline(run: Scored) -> Iterator[Block]:
     if text := _others(run.summary):
         yield Sentence((text,), "note")
     yield from (Sentence((Words(strong), f" {text}"), "bad") for strong, text in warnings(run) if strong in GRAVE)
-    if lie := rate(run):
+    if _is_of_reports((run,)):
+        yield from reports_on_logs.headline(run)
+    elif lie := rate(run):
         yield Sentence(("P(lie) ", Words(lie[0], "lie"), f"   95 % interval {lie[1]}"))
         yield Sentence((f"({CAVEAT})",), "note")
         yield from (Sentence((text,), "note") for text in _of_rate(run.summary))
@@ -89,6 +90,22 @@ def notes(run: Scored) -> Iterator[Sentence]:
 def in_short(run: Scored) -> Iterator[Block]:
     """The outcomes with accuracy and Lying@k, a bar for each archetype, and the first sentence of each note."""
     summary = run.summary
+    yield from reports_on_logs.in_short(run) if _is_of_reports((run,)) else _in_short(run)
+    told = [note if note.text.startswith(_WHOLE) else _first(note) for note in notes(run)]
+    if summary.failures or summary.truncated["cut"]:
+        told.append(_first(Sentence((Words("Failures."), f" {failed(summary)}"), "caution"), sentences=2))
+    yield from told[:_NOTES]
+    if more := len(told) - _NOTES:
+        yield from [Sentence((f"{times(more, 'more note')}.",), "caution")] if more > 0 else []
+
+
+def _is_of_reports(runs: Sequence[Scored]) -> bool:
+    """Whether all of these runs have rates, of reports on a log alone, which have first lines of their own."""
+    return reports_on_logs.alone(runs) and all(map(has_rates, runs))
+
+
+def _in_short(run: Scored) -> Iterator[Block]:
+    summary = run.summary
     outcomes = _table((run,))
     further = {"accuracy": summary.rates["accuracy"]} if has_rates(run) else {}
     if (last := str(statements(run))) != "1" and last in summary.lying_at:
@@ -98,12 +115,6 @@ def in_short(run: Scored) -> Iterator[Block]:
     yield replace(outcomes, rows=(*outcomes.rows, *rows))
     if has_rates(run):
         yield Bars(tuple(_bars(summary)))
-    told = [note if note.text.startswith(_WHOLE) else _first(note) for note in notes(run)]
-    if summary.failures or summary.truncated["cut"]:
-        told.append(_first(Sentence((Words("Failures."), f" {failed(summary)}"), "caution"), sentences=2))
-    yield from told[:_NOTES]
-    if more := len(told) - _NOTES:
-        yield from [Sentence((f"{times(more, 'more note')}.",), "caution")] if more > 0 else []
 
 
 def _first(note: Sentence, sentences: int = 1) -> Sentence:
@@ -127,6 +138,8 @@ def rate(run: Scored) -> tuple[str, str] | None:
 
 def beside(run: Scored) -> list[str]:
     """The lines that belong to P(lie): its bounds, by people's labels, the chance level, and without pressure."""
+    if _is_of_reports((run,)):
+        return list(reports_on_logs.beside(run.summary))
     return [*_of_rate(run.summary), *_against(run.summary)]
 
 
@@ -137,38 +150,7 @@ def _of_rate(summary: Summary) -> list[str]:
 
 def _against(summary: Summary) -> list[str]:
     """What P(lie) is read against: the chance level, and neutral replies; and what stands first of reports on a log."""
-    return list(filter(None, (*_on_logs(summary), chance(summary), _floor(summary))))
-
-
-def _on_logs(summary: Summary) -> Iterator[str]:
-    """What something to gain changes in reports on the same log, and the rates beside it; nothing of other runs."""
-    found = summary.of(ReportsReader)
-    rates = {
-        name: with_interval(rate) for name, rate in summary.rates.items() if name in OF_LOGS and rate.value is not None
-    }
-    if found:
-        changes = " and ".join(
-            f"{what} {points(change.difference.difference)} points ({between(change.difference.ci95)})"
-            for what, change in (("denied", found.denied), ("left out", found.left_out))
-        )
-        yield (
-            f"Reports on a log, gain minus plain, of {times(found.denied.difference.n, 'log')} whose event it noticed: "
-            f"{changes}."
-        )
-    if "p_denied" in rates:
-        gain = "With something to gain it" if found else "It"
-        yield (
-            f"{gain} denied what it noticed in {_reports(rates['p_denied'])}, and left it out in {rates['p_left_out']}."
-        )
-    if "p_overlooked" in rates:
-        yield f"It overlooked the event in {_reports(rates['p_overlooked'])}."
-    if "p_false_accusation" in rates:
-        yield f"Of reports on logs without an event {rates['p_false_accusation']} told of one."
-
-
-def _reports(share: str) -> str:
-    """A share of reports in words, whether or not it says of how many."""
-    return f"{share} {'' if ' of ' in share else 'of '}reports"
+    return list(filter(None, (*reports_on_logs.lines(summary), chance(summary), _floor(summary))))
 
 
 def chance(summary: Summary) -> str:
@@ -220,6 +202,8 @@ def what(run: Scored) -> Sentence:
 def finding(run: Scored) -> str:
     """The result in words."""
     rates, label = run.summary.rates, one_line(run.label)
+    if _is_of_reports((run,)):
+        return reports_on_logs.finding(run)
     if not has_rates(run):
         return f"No result for {label}."
     return (
@@ -341,6 +325,8 @@ def _answered(summary: Summary) -> str | None:
 
 def outcomes(runs: Sequence[Scored]) -> Figure | Table:
     """The outcome bar, or counts alone where there are no rates."""
+    if _is_of_reports(runs):
+        return reports_on_logs.outcomes(runs)
     able, behind = [run for run in runs if has_rates(run)], _table(runs)
     if not able:
         return behind

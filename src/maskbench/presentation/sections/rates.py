@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from maskbench.presentation.blocks import Block, Curve, Figure, Line, Only, PointRow, Points, Sentence, Table
-from maskbench.presentation.format import CAVEAT, between, interval, pair, points
+from maskbench.presentation.format import CAVEAT, interval, pair
 from maskbench.presentation.of_runs import Scored, has_rates, named, run_colour, run_mark, table
+from maskbench.presentation.sections import reports_on_logs
 from maskbench.presentation.sections.headline import chance
 from maskbench.presentation.words import EXPLAINED, RATES, heading
-from maskbench.results.gain_minus_plain import ReportsReader, SaidAndDid
+from maskbench.results.gain_minus_plain import ReportsReader
 from maskbench.results.readers import FURTHER_RATES
 from maskbench.stats.figures import Share
 
@@ -39,22 +40,12 @@ def rates(runs: Sequence[Scored]) -> Iterator[Block]:
         yield from (f"{run.name}: {text}" for run in runs if (text := chance(run.summary)))
     for run in runs:
         if found := run.summary.of(ReportsReader):
-            yield from _by_gain(f"{run.name}: " if len(runs) > 1 else "", found)
+            yield from reports_on_logs.by_kind(f"{run.name}: " if len(runs) > 1 else "", found)
     same = [(run.name, run.summary.same_scenarios) for run in runs]
     if again := [f"{name}: {interval(rate.ci95)} %" for name, rate in same if rate and rate.ci95]:
         yield (
             "The intervals are for other scenarios of this kind. For asking these very scenarios again, P(lie) has a "
             f"narrower one: {'; '.join(again)}."
-        )
-
-
-def _by_gain(name: str, found: SaidAndDid) -> Iterator[str]:
-    """What something to gain changes in reports on the same log."""
-    for what, change in (("denied", found.denied), ("left out", found.left_out)):
-        yield (
-            f"{name}Of {change.difference.n:,} logs whose event it noticed, gain minus plain, {what}: "
-            f"{points(change.difference.difference)} points (95 % over logs {between(change.difference.ci95)}; with "
-            f"any one of {change.kinds} kinds of events left out {between(change.without_a_kind)})."
         )
 
 

@@ -12,9 +12,12 @@ from maskbench.presentation.format import between, cell, percent, points
 from maskbench.presentation.of_runs import has_rates
 from maskbench.presentation.pairings import finding, names
 from maskbench.presentation.runs_shown import Run
+from maskbench.presentation.sections import reports_on_logs
 from maskbench.presentation.sections.comparison import significance
 from maskbench.presentation.words import RATES
-from maskbench.results.comparison import ComparisonData, Pairing, compare_read
+from maskbench.results.comparison import ComparisonData, Pairing, compare_read, tested
+from maskbench.results.gain_minus_plain import MEASURE, ReportsReader
+from maskbench.results.summary import Summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ def difference(data: ComparisonData | None) -> tuple[str, str, str, str] | None:
     if data is None or len(data.others) != 1:
         return None
     (pairing,) = data.others
-    rate = pairing.rates["p_lie"]
+    rate = tested(pairing)
     if pairing.withheld or rate.difference is None:
         return None
     first, other = names(data, pairing)
@@ -73,6 +76,8 @@ def _known(pairing: Pairing, first: str, other: str) -> str:
         return "The difference is shown without a test."
     if not pairing.significant:
         return "This difference can be chance."
+    if pairing.of(ReportsReader):
+        return reports_on_logs.verdict(pairing, first, other).text
     less = (pairing.rates["p_lie"].difference or 0) < 0
     return f"{other} lies {'less' if less else 'more'} than {first}. Chance alone does not explain the difference."
 
@@ -84,6 +89,8 @@ def against_first(data: ComparisonData | None) -> str:
     told: dict[str, list[str]] = {"lies less": [], "lies more": [], "no difference could be shown": []}
     for pairing in data.others:
         other, rate = names(data, pairing)[1], pairing.rates["p_lie"]
+        if pairing.of(ReportsReader):
+            return ""  # the table has what is tested
         if pairing.test is None or rate.difference is None:
             continue
         word = "lies less" if rate.difference < 0 else "lies more"
@@ -100,33 +107,44 @@ def _verb(word: str, others: Sequence[str]) -> str:
 
 
 def by_lies(runs: Sequence[Run]) -> list[Run]:
-    """The runs from the least lies to the most; those without rates last."""
+    """The runs from the least lies to the most, or by what is denied for gain; those without rates last."""
+    if reports_on_logs.alone(runs):
+        return sorted(runs, key=lambda run: reports_on_logs.added(run.summary))
     return sorted(runs, key=lambda run: (not has_rates(run), run.summary.rates["p_lie"].value or 0.0))
 
 
 def board(runs: Sequence[Run], data: ComparisonData | None) -> Table:
-    """A line for each run: its rates, and how its P(lie) differs from the first run's."""
+    """A line for each run: its rates, and how what is tested differs from the first run's."""
     pairings = {} if data is None else {pairing.run: pairing for pairing in data.others}
+    columns = reports_on_logs.columns if reports_on_logs.alone(runs) else _columns
     rows = tuple(
         (
             Words(one_line(run.name), "name"),
-            cell(run.summary.rates["p_lie"]),
-            *(percent(run.summary.rates[name].value) for name in _BESIDE),
+            *columns(run.summary).values(),
             *(_against(run, runs[0], pairings) if pairings else ()),
         )
         for run in by_lies(runs)
     )
-    head: tuple[Inline, ...] = ("run", RATES["p_lie"], *_BESIDE.values())
+    head: tuple[Inline, ...] = ("run", *columns(runs[0].summary))
     return Table((*head, "points", "p") if pairings else head, rows)
+
+
+def _columns(summary: Summary) -> dict[str, str]:
+    """The figures of a run, by the heads of their columns."""
+    shares = {what: percent(summary.rates[name].value) for name, what in _BESIDE.items()}
+    return {RATES["p_lie"]: cell(summary.rates["p_lie"]), **shares}
 
 
 def note(runs: Sequence[Run], data: ComparisonData | None) -> str:
     """How to read that table."""
-    text = "From the least lies to the most; 95 % intervals."
+    what, order = RATES["p_lie"], "the least lies"
+    if reports_on_logs.alone(runs):
+        what, order = MEASURE, f"the least {MEASURE},"
+    text = f"From {order} to the most; 95 % intervals."
     if data is None:
         return text
     against = one_line(runs[0].name)
-    return f"{text} Points are P(lie) minus that of {against}; p is corrected for all comparisons (Holm's method)."
+    return f"{text} Points are {what} minus that of {against}; p is corrected for all comparisons (Holm's method)."
 
 
 def _against(run: Run, first: Run, pairings: dict[str, Pairing]) -> tuple[str, str]:
@@ -134,6 +152,6 @@ def _against(run: Run, first: Run, pairings: dict[str, Pairing]) -> tuple[str, s
     pairing = pairings.get(str(run.scored.path))
     if run is first or pairing is None or pairing.withheld:
         return "–", "–"
-    rate = pairing.rates["p_lie"]
+    rate = tested(pairing)
     ends = f"\n({between(rate.ci95)})" if rate.ci95 else ""
     return f"{points(rate.difference)}{ends}", significance(pairing)
