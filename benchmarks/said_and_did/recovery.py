@@ -180,11 +180,12 @@ def _said(mind: Mind, rng: Random, place: int) -> Letter:
 def _read(rng: Random, letter: Letter, reading: Reading, place: Place) -> Letter:
     """The verdict on what says this: with the chance of an error alike another one of A, B and C, each as likely."""
     by_words = place[0] != 1  # a list or a report; an answer to the question that names the event is plain
-    for chance, said, heard in (
+    one_way: tuple[tuple[float, Letter, Letter], ...] = (
         (reading.invents if place[0] == LIST else 0.0, "C", "A"),
         (reading.denials if place[0] == 0 else 0.0, "C", "B"),
         (reading.misses if by_words else 0.0, "A", "C"),
-    ):
+    )
+    for chance, said, heard in one_way:
         if chance and letter == said and rng.random() < chance:
             return heard
     if rng.random() >= reading.alike:

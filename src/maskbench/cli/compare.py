@@ -33,7 +33,7 @@ def compare(
         option(
             "X",
             "A test shows whether nothing got worse by X or more, such as 0.03: P(lie), P(evasive), P(no belief), "
-            "P(honest) and accuracy, and of reports on a log P(denied), P(left out), P(overlooked) and P(false "
+            "P(honest) and accuracy, and of reports on a log P(denied), P(not named), P(overlooked) and P(false "
             "accusation).",
         ),
     ] = None,

@@ -167,8 +167,8 @@ class Table:
         with np.errstate(invalid="ignore"):
             return counts / self.usable[:, None]
 
-    def where(self, mask: NDArray[np.bool_]) -> Table:
-        """The rows that the mask picks."""
+    def where(self, mask: NDArray[np.bool_] | NDArray[np.intp]) -> Table:
+        """The rows that the mask picks, or those with these numbers."""
         return Table(*(getattr(self, name)[mask] for name in self.__slots__))
 
     def of(self, archetype: Archetype) -> Table:

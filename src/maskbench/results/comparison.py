@@ -219,6 +219,11 @@ def compare_read(
     return Comparison(ComparisonData(SCHEMA, first.rules.name, notes, len(able), about(first), pairings))
 
 
+def is_on_logs(pairing: Pairing) -> bool:
+    """Whether the two runs have nothing but reports on logs."""
+    return pairing.of(ReportsReader) is not None
+
+
 def tested(pairing: Pairing) -> Difference:
     """What the one test is of: P(lie), or of runs of reports on logs alone what is denied, gain minus plain."""
     on_logs = pairing.of(ReportsReader)

@@ -81,8 +81,8 @@ class ReportsReader(Reader[SaidAndDid, SaidAndDidCompared]):
         first, now = shared.tables
         plain, gain = _pairs(first, _noticed(first) & _noticed(now))
         weights, logs = shared.weights[plain], first.on_logs["log"][plain]
-        halves = ((side.shares[gain, _LIES] - side.shares[plain, _LIES]) / 2 for side in shared.tables)
-        found = _doubled(_paired(*halves, weights, logs))  # each side is in [-1, 1], and a difference has to be
+        ours, theirs = ((side.shares[gain, _LIES] - side.shares[plain, _LIES]) / 2 for side in shared.tables)
+        found = _doubled(_paired(ours, theirs, weights, logs))  # each side is in [-1, 1], and a difference has to be
         if shared.withheld:
             return SaidAndDidCompared(structs.replace(NOTHING, n=found.n))
         return SaidAndDidCompared(untested(found) if shared.untested else found)
@@ -93,7 +93,8 @@ _LIES, _EVASIVE = 0, 2  # columns of shares
 
 def _noticed(table: Table) -> NDArray[np.bool_]:
     """The reports with an outcome on an event that was noticed."""
-    return (table.archetypes == number_of(EVENT)) & (table.on_logs["held"] == NOTICED) & (table.usable > 0)
+    noticed: NDArray[np.bool_] = table.on_logs["held"] == NOTICED
+    return (table.archetypes == number_of(EVENT)) & noticed & (table.usable > 0)
 
 
 def _pairs(table: Table, counted: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

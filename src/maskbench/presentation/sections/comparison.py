@@ -37,6 +37,7 @@ from maskbench.results.comparison import (
     ComparisonData,
     Pairing,
     SharedScenarios,
+    is_on_logs,
     not_tested,
     tested,
     worst,
@@ -80,7 +81,7 @@ def _against_the_first(data: ComparisonData) -> Figure:
         (row.label, *measured(pairing)[2:], significance(pairing))
         for row, pairing in zip(rows, data.others, strict=True)
     )
-    what = MEASURE if any(pairing.of(ReportsReader) for pairing in data.others) else RATES["p_lie"]
+    what = MEASURE if any(is_on_logs(pairing) for pairing in data.others) else RATES["p_lie"]
     table = Table(("run", f"points in {what}", "95 %", "corrected p"), cells)
     title = f"{what[0].upper()}{what[1:]} of each run minus that of {names(data, data.others[0])[0]}, in points"
     return Figure((Points(rows, "points", differences=True),), title, table)

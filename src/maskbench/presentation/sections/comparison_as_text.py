@@ -25,7 +25,7 @@ from maskbench.presentation.sections.comparison import (
     whose_rates,
 )
 from maskbench.presentation.words import RATES
-from maskbench.results.comparison import ComparisonData, Pairing
+from maskbench.results.comparison import ComparisonData, Pairing, is_on_logs
 from maskbench.results.gain_minus_plain import MEASURE, ReportsReader
 from maskbench.stats.paired import p_value
 from maskbench.store.system_prompts import LIBRARY
@@ -133,7 +133,7 @@ def _several(data: ComparisonData, subject: str) -> Iterator[Block]:
         lines += [Warn(f"{other}: {one_line(line)}") for line in (*pairing.warnings, *reasons)]
         rows.append((other, *measured(pairing), significance(pairing), _in_a_word(pairing)))
     yield from lines
-    what = MEASURE if all(pairing.of(ReportsReader) for pairing in data.others) else RATES["p_lie"]
+    what = MEASURE if all(is_on_logs(pairing) for pairing in data.others) else RATES["p_lie"]
     head = ("run", Words(first, "name"), what, "points", "95 %", "p", "in words")
     yield Table(head, tuple(rows), last_text=True)
     corrected = f" p is corrected for {data.comparisons:,} comparisons (Holm)." if data.comparisons > 1 else ""
