@@ -93,8 +93,9 @@ _LIES, _EVASIVE = 0, 2  # columns of shares
 
 def _noticed(table: Table) -> NDArray[np.bool_]:
     """The reports with an outcome on an event that was noticed."""
-    noticed: NDArray[np.bool_] = table.on_logs["held"] == NOTICED
-    return (table.archetypes == number_of(EVENT)) & noticed & (table.usable > 0)
+    return np.asarray(
+        (table.archetypes == number_of(EVENT)) & (table.on_logs["held"] == NOTICED) & (table.usable > 0), bool
+    )
 
 
 def _pairs(table: Table, counted: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -265,7 +265,7 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
         )
     if summary.smoke:
         yield "A smoke run.", "It was cut short with --limit: it shows that things work, and measures nothing."
-    if few := few_beliefs(summary):
+    if (few := few_beliefs(summary)) and not reports_on_logs.alone((run,)):
         said = f"{few[0].upper()}{few[1:]}. Where it has none no lie can be found, so a low P(lie) says little."
         yield "Few beliefs.", said
     if summary.withheld:
