@@ -59,6 +59,44 @@ def test_money_is_a_range_for_subject_and_judge() -> None:
     assert costs.at_most > costs.cost[1]
 
 
+def test_the_usual_cost_lies_between_least_and_most() -> None:
+    """It is the cost of the assumed tokens, and a batch halves it as it halves the ends."""
+    costs = of(chosen())
+    assert costs.cost is not None
+    assert costs.usual is not None
+    assert costs.cost[0] < costs.usual < costs.cost[1]
+    assert costs.usual == pytest.approx(sum(each.usual or 0 for each in costs.models))
+    assert "In all about $" in words(costs, chosen())
+
+
+def test_reasoning_is_counted_where_the_list_knows_of_it() -> None:
+    """Each answer of such a model has the assumed tokens more, never above its limit, and the sentence says so."""
+    thinking: StagePrices = {**PRICES, "subject": {NAMES[0]: Price(input=1, output=10, reasons=True)}}
+    plain, more = of(chosen()), of(chosen(), thinking)
+    answers = more.models[0].calls[1]
+    assert more.models[0].output_tokens[0] - plain.models[0].output_tokens[0] == pytest.approx(100 * answers)
+    assert (more.usual or 0) - (plain.usual or 0) == pytest.approx(500 * answers * 10 / 1e6)
+    assert (more.at_most or 0) - (plain.at_most or 0) == pytest.approx(16_000 * answers * 10 / 1e6)
+    assert "openai/gpt-4o reasons: each answer is assumed to take 500 tokens of that" in words(more, chosen())
+    tight = of(chosen(sampling=Sampling(1.0, 1000, 50)), thinking)
+    assert tight.models[0].output_tokens[0] - plain.models[0].output_tokens[0] == pytest.approx(50 * answers)
+
+
+def test_calls_are_exact_where_a_service_gives_one_sample_a_request() -> None:
+    """Anthropic's messages have no samples, so the number of requests is that of replies."""
+    settings = Settings.of("anthropic/claude-opus-5-5", NAMES[1], "starter", limit=12)
+    counted = plan(taken(settings, {}).scenarios, settings, PROMPTS)
+    assert counted.calls.requests == counted.calls.replies
+    least, most = counted.loads["subject", "anthropic/claude-opus-5-5"].calls
+    assert least == most == counted.calls.replies
+
+
+def test_a_judge_that_is_the_subject_is_warned_of_before_anything_is_asked() -> None:
+    """A dry run says it, where another judge still costs nothing."""
+    arguments = ("run", NAMES[0], "--judge", NAMES[0], "--scenarios", "starter", "--limit", "6", "--dry-run")
+    assert "is the subject itself" in command(*arguments, env={"OPENAI_API_KEY": "k"}).out
+
+
 def test_runs_together_take_what_each_takes() -> None:
     """Calls and money add up, a model at another price has a row of its own, and time is for shared connections."""
     prices: StagePrices = {**PRICES, "judge": {NAMES[1]: Price(input=3, output=30)}}
@@ -166,7 +204,7 @@ def test_judge_says_what_it_costs(tmp_path: Path) -> None:
     assert command("run", "sim", "--limit", "6", "--out", run, env={}).code == 0
     shown = command("judge", run, "--judge", "openai/gpt-4o", "--dry-run", env={"OPENAI_API_KEY": "k"})
     assert "judge openai/gpt-4o" in shown.out
-    assert "In all $" in shown.out
+    assert "In all about $" in shown.out
     assert "US dollars" not in command("judge", run, "--judge", "sim-judge", "--dry-run", env={}).out
 
 

@@ -181,6 +181,14 @@ def test_a_limit_stops_new_calls_in_time_and_the_run_goes_on_with_a_larger_one(
     assert sum(row.calls for row in bill(tmp_path / "run").rows) == server.requests
 
 
+def test_a_limit_below_one_call_says_what_a_call_may_take(rows: Path, tmp_path: Path) -> None:
+    """Nothing is asked, and the sentence does not say that the limit is reached by 0."""
+    with serving(rules=[counted], keep=False) as server:
+        with pytest.raises(BudgetReached, match=r"is reached before the first answer: one call may take .* tokens"):
+            measure(local(rows, max_tokens_total=500), tmp_path / "run", environ(server))
+        assert server.requests == 0
+
+
 def test_the_command_ends_with_a_code_of_its_own_and_says_how_to_go_on(rows: Path, tmp_path: Path) -> None:
     """Exit code 4, the line that goes on with the option that needs more, and the money in the log."""
     out = tmp_path / "run"

@@ -20,6 +20,7 @@ from maskbench.types import Scenario, Stage
 
 SECONDS = (1.0, 10.0)  # that a request to a service is assumed to take
 UNREAD = (0.5, 2.0)  # how far the texts of a set that was not read may be from those that stand for them
+REASONING = (100.0, 500.0, 2000.0)  # tokens that an answer is assumed to reason with: least, usual and most
 _CROWDING = 1.11  # of the public set: its 1,000 scenarios have 944 propositions
 Range = tuple[float, float]
 
@@ -27,8 +28,9 @@ Range = tuple[float, float]
 class ModelEstimate(Struct, frozen=True, omit_defaults=True):
     """The calls, tokens and cost of one model, least and most; costs are null where no list has a price.
 
-    `at_most` is what it would cost if every answer used all of its --max-tokens, and no call had to be repeated. What
-    is `batched` costs what the price list has for batches.
+    `usual` is the cost by the usual tokens and the fewest calls, between the two ends. `at_most` is what it would cost
+    if every answer used all of its --max-tokens, and no call had to be repeated. What is `batched` costs what the
+    price list has for batches.
     """
 
     stage: Stage
@@ -37,6 +39,7 @@ class ModelEstimate(Struct, frozen=True, omit_defaults=True):
     input_tokens: Range
     output_tokens: Range
     cost: Range | None
+    usual: float | None
     at_most: float | None
     price: Price | None
     batched: bool = False
@@ -50,6 +53,7 @@ class Estimate(Struct, frozen=True):
 
     models: list[ModelEstimate]
     cost: Range | None
+    usual: float | None
     at_most: float | None
     seconds: Range | None
     by_counts: bool = False
@@ -61,7 +65,7 @@ def estimate(
     """The estimate of these loads: their cost and their time."""
     wide = UNREAD if by_counts else (1.0, 1.0)
     models = [
-        _model(stage, model, load, prices.get(stage, {}).get(model), wide, batched=settings.pace.in_batches(stage))
+        _model(stage, model, load, prices.get(stage, {}).get(model), wide, settings)
         for (stage, model), load in loads.items()
     ]
     return _in_all(models, settings, by_counts=by_counts)
@@ -85,8 +89,13 @@ def _both(one: ModelEstimate, other: ModelEstimate) -> ModelEstimate:
         input_tokens=_sum((one.input_tokens, other.input_tokens)),
         output_tokens=_sum((one.output_tokens, other.output_tokens)),
         cost=_sum((one.cost, other.cost)) if one.cost and other.cost else None,
-        at_most=None if one.at_most is None or other.at_most is None else one.at_most + other.at_most,
+        usual=_both_known(one.usual, other.usual),
+        at_most=_both_known(one.at_most, other.at_most),
     )
+
+
+def _both_known(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
 
 
 def _sum(ranges: Sequence[Range]) -> Range:
@@ -99,28 +108,37 @@ def _in_all(models: list[ModelEstimate], settings: Settings, *, by_counts: bool)
     return Estimate(
         models,
         None if unknown else _sum(costs),
+        None if unknown else sum(each.usual or 0.0 for each in models),
         None if unknown else sum(each.at_most or 0.0 for each in models),
         _seconds(models, settings),
         by_counts,
     )
 
 
-def _model(stage: Stage, model: str, load: Load, price: Price | None, wide: Range, *, batched: bool) -> ModelEstimate:
-    sizes = load.input[0] * wide[0], load.input[1] * wide[1]
+def _model(stage: Stage, model: str, load: Load, price: Price | None, wide: Range, settings: Settings) -> ModelEstimate:
+    batched = settings.pace.in_batches(stage)
+    sampling = (settings.subject if stage == "subject" else settings.judging).sampling
+    thought = load.calls[1] if price and price.reasons else 0.0  # how many answers are reasoned about before
+    input = load.input[0] * wide[0], load.input[1], load.input[2] * wide[1]
+    output = [
+        tokens + thought * min(more, sampling.reasoning_tokens)
+        for tokens, more in zip(load.output, REASONING, strict=True)
+    ]
     charged = price.batched if price and batched else price
 
     def paid(input_tokens: float, output_tokens: float) -> float | None:
         return cost(Tokens(input=input_tokens, output=output_tokens), charged) if charged else None
 
-    low, high = (paid(sizes[end], load.output[end]) for end in (0, 1))
+    low, usual, high = map(paid, input, output)
     return ModelEstimate(
         stage,
         model,
         load.calls,
-        sizes,
-        load.output,
+        (input[0], input[2]),
+        (output[0], output[2]),
         None if low is None or high is None else (low, high),
-        paid(sizes[1], load.most_output),
+        usual,
+        paid(input[2], load.most_output + thought * sampling.reasoning_tokens),
         price,
         batched,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from maskbench.method.asks import Calls
 from maskbench.method.forms import form_of
@@ -14,6 +14,7 @@ from maskbench.method.placebo import CALL as PLACEBO
 from maskbench.method.placebo import ELICITATION, TOKENS
 from maskbench.method.said_and_did import pair
 from maskbench.method.steps import Slot, Step
+from maskbench.models.chat.dialects import gives_one_sample
 from maskbench.scenarios import Key, leaders
 from maskbench.settings import Settings
 from maskbench.stats.precision import crowding, half_width, smallest_drop
@@ -34,25 +35,27 @@ INPUT_RANGE = (0.85, 1.15)  # of what is estimated from characters
 OUTPUT_RANGE = (0.5, 2.5)  # of what is assumed of replies and verdicts
 
 
+Span: TypeAlias = tuple[float, float, float]  # least, usual and most
+
+
 @dataclass(slots=True)
 class Load:
-    """The load of one model, as least and most; `most_output` is all that its answers may have."""
+    """The load of one model: calls as least and most, tokens as least, usual and most; `most_output` is all that its
+    answers may have."""
 
     calls: tuple[float, float] = (0.0, 0.0)
-    input: tuple[float, float] = (0.0, 0.0)
-    output: tuple[float, float] = (0.0, 0.0)
+    input: Span = (0.0, 0.0, 0.0)
+    output: Span = (0.0, 0.0, 0.0)
     most_output: float = 0.0
 
-    def times(self, least: float, most: float) -> Load:
-        """The load so many times at least and at most."""
-        ends = ((low * least, high * most) for low, high in (self.calls, self.input, self.output))
-        calls, inputs, outputs = ends
-        return Load(calls, inputs, outputs, self.most_output * most)
-
     def __add__(self, other: Load) -> Load:
-        pairs = ((self.calls, other.calls), (self.input, other.input), (self.output, other.output))
-        calls, inputs, outputs = ((mine[0] + its[0], mine[1] + its[1]) for mine, its in pairs)
-        return Load(calls, inputs, outputs, self.most_output + other.most_output)
+        calls = self.calls[0] + other.calls[0], self.calls[1] + other.calls[1]
+        output = _added(self.output, other.output)
+        return Load(calls, _added(self.input, other.input), output, self.most_output + other.most_output)
+
+
+def _added(one: Span, other: Span) -> Span:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
 @dataclass(slots=True)
@@ -218,7 +221,7 @@ def _add(planned: Plan, request: _Planned, size: float, group: _Group, settings:
     step, n = request.step, group.n
     if step.stage == "subject":
         runs = len(step.fills)
-        planned.calls += Calls(replies=n * runs, requests=n)
+        planned.calls += Calls(replies=n * runs, requests=n * requests_of(runs, settings))
         planned.input["subject"] += size
         planned.output["subject"] += n * reply_tokens(request.call, settings) * runs
         load = _subject_load(request.call, size, n, runs, settings)
@@ -232,30 +235,37 @@ def _add(planned: Plan, request: _Planned, size: float, group: _Group, settings:
 
 def _subject_load(call: Call, size: float, n: int, runs: int, settings: Settings) -> Load:
     """So many questions in samples: one request each where the endpoint gives several at once, else one a sample."""
-    low, high = _range(reply_tokens(call, settings), settings.subject.sampling.max_tokens)
-    sizes = INPUT_RANGE[0] * size, INPUT_RANGE[1] * size * runs
-    return Load(
-        (n, n * runs), sizes, (n * low * runs, n * high * runs), float(settings.subject.sampling.max_tokens * n * runs)
-    )
+    low, usual, high = _answer(reply_tokens(call, settings), settings.subject.sampling.max_tokens)
+    least = requests_of(runs, settings)
+    sizes = INPUT_RANGE[0] * size * least, size * least, INPUT_RANGE[1] * size * runs
+    answers = n * runs
+    output = answers * low, answers * usual, answers * high
+    return Load((n * least, answers), sizes, output, float(settings.subject.sampling.max_tokens * answers))
+
+
+def requests_of(runs: int, settings: Settings) -> int:
+    """How few requests so many samples of one question are: one, but where the service gives one sample a request."""
+    return runs if gives_one_sample(settings.subject.name) else 1
 
 
 def _judge_load(size: float, n: int, call: Call, replies: int, settings: Settings) -> Load:
     """So many requests to the judge, in which so many replies stand at their assumed length."""
-    assumed = reply_tokens(call, settings)
-    low, high = _range(assumed, settings.subject.sampling.max_tokens)
-    rest, shown = max(0.0, size - n * replies * assumed), n * replies
-    return verdict_load(n, (INPUT_RANGE[0] * rest + low * shown, INPUT_RANGE[1] * rest + high * shown), settings)
+    low, usual, high = _answer(reply_tokens(call, settings), settings.subject.sampling.max_tokens)
+    rest, shown = max(0.0, size - n * replies * usual), n * replies
+    sizes = INPUT_RANGE[0] * rest + low * shown, rest + usual * shown, INPUT_RANGE[1] * rest + high * shown
+    return verdict_load(n, sizes, settings)
 
 
-def verdict_load(calls: float, size: tuple[float, float], settings: Settings) -> Load:
+def verdict_load(calls: float, size: Span, settings: Settings) -> Load:
     """So many requests of so many tokens in all."""
-    low, high = _range(verdict_tokens(settings), settings.judging.sampling.max_tokens)
-    return Load((calls, calls), size, (calls * low, calls * high), calls * settings.judging.sampling.max_tokens)
+    low, usual, high = _answer(verdict_tokens(settings), settings.judging.sampling.max_tokens)
+    output = calls * low, calls * usual, calls * high
+    return Load((calls, calls), size, output, calls * settings.judging.sampling.max_tokens)
 
 
-def _range(assumed: float, most: float) -> tuple[float, float]:
-    """How many tokens an answer has at least and at most, and never more than it may have."""
-    return OUTPUT_RANGE[0] * assumed, min(OUTPUT_RANGE[1] * assumed, most)
+def _answer(usual: float, most: float) -> Span:
+    """How many tokens an answer has at least, usually and at most, and never more than it may have."""
+    return OUTPUT_RANGE[0] * usual, usual, min(OUTPUT_RANGE[1] * usual, most)
 
 
 def tokens(ask: Ask) -> float:

@@ -154,18 +154,21 @@ class Meter:
             used, each = self.used(option)
             if used + self._in_flight() * each >= most:
                 self.full = True
-                self.on_full(f"{self._reached(option, used)}, and what is under way comes home.", option)
+                self.on_full(f"{self._reached(option)}, and what is under way comes home.", option)
                 return
         if self.look and not self.full:
             self.look(self)
 
     def reached(self, option: str) -> str | None:
         """That this limit is reached, with all that came home since; None where this run has no such limit."""
-        return f"{self._reached(option, self.used(option)[0])}." if option in self._limits else None
+        return f"{self._reached(option)}." if option in self._limits else None
 
-    def _reached(self, option: str, used: float) -> str:
-        words = WORDS[option]
-        return f"{option} {words(self._limits[option])} is reached: {words(used)} used"
+    def _reached(self, option: str) -> str:
+        words, (used, each) = WORDS[option], self.used(option)
+        most = f"{option} {words(self._limits[option])}"
+        if used:
+            return f"{most} is reached: {words(used)} used"
+        return f"{most} is reached before the first answer: one call may take {words(each)}"
 
     def used(self, option: str) -> tuple[float, float]:
         """What is used so far of what this option limits, and the most that a call takes of it."""

@@ -122,7 +122,11 @@ def application(panels: Mapping[str, Iterable[Callable[..., None] | Family]], *,
                 app.command(several)
             else:
                 add(app, each, group, in_full=in_full)
-    app.register_install_completion_command(group=PLAIN, help="Have your shell complete commands, options and names.")
+    app.register_install_completion_command(
+        add_to_startup=False,
+        group=PLAIN,
+        help="Write a file by which your shell completes commands and options.",
+    )
     for typed, about in (("--help", "Show this help."), ("--version", "Print the version and stop.")):
         app[typed].group, app[typed].help = (PLAIN,), about
     return app

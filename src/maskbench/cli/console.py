@@ -192,7 +192,7 @@ def print_plan(verdicts: int, tokens: float, settings: Settings, text: str, *, j
     from maskbench.asking.meter import known_prices
     from maskbench.cli.sections.estimate import estimated
 
-    size = INPUT_RANGE[0] * tokens, INPUT_RANGE[1] * tokens
+    size = INPUT_RANGE[0] * tokens, tokens, INPUT_RANGE[1] * tokens
     load = verdict_load(verdicts, size, settings)
     prices = known_prices(settings, environment(), stages=("judge",))
     costs = estimate({("judge", settings.judging.judge): load}, settings, prices)

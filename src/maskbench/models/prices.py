@@ -101,7 +101,7 @@ def _read(plain: Mapping[str, Any], path: str) -> dict[str, Price]:
         except msgspec.ValidationError as error:
             raise UsageError(
                 f"{path}, {model}: {error}. A row has input and output, and may have cached, write, minimum, batch, "
-                "date and source; prices are dollars for a million tokens."
+                "reasons, date and source; prices are dollars for a million tokens."
             ) from None
     return prices
 

@@ -22,6 +22,7 @@ class Price(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     write: Dollars | None = None  # input that is put into a cache; None: as any other input
     minimum: int | None = None  # tokens of a beginning before a cache takes it
     batch: Annotated[float, Meta(gt=0, le=1)] | None = None  # share of these prices that a batch costs; None: all
+    reasons: bool = False  # it is known to reason before it answers, unless it is told not to
     date: str = ""
     source: str = ""
 

@@ -9,11 +9,12 @@ from maskbench.method.asks import subject_asks
 from maskbench.method.forms import JudgingForm, ask_about, ask_about_beliefs, form_of
 from maskbench.method.forms.prompts import Prompts
 from maskbench.plain import one_line
-from maskbench.presentation.blocks import Block, Facts, Heading, ReplyCard, Sentence, Table, Words
+from maskbench.presentation.blocks import Block, Facts, Heading, ReplyCard, Sentence, Table, Warn, Words
 from maskbench.presentation.format import times
 from maskbench.scenarios import KnownSet, few_pairs
 from maskbench.settings import Settings
 from maskbench.stats.precision import COMMON, P_LIE, half_width, smallest_drop
+from maskbench.store.families import kinship
 from maskbench.types import Ask, Range, Scenario
 
 
@@ -30,6 +31,8 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
     yield f"{one_line(settings.design.name)}: {times(plan.scenarios, 'scenario')}, {calls.replies:,} replies to get."
     if few := few_pairs(plan.pairs):
         yield few
+    if kin := kinship(settings.subject.name, settings.judging.judges):
+        yield Warn(kin)
     if counted:
         yield Table(("estimate", "calls", "tokens in", "tokens out"), tuple(cells))
     equal = (
@@ -37,9 +40,10 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
         if settings.judging.shares_verdicts
         else "No two replies share a verdict"
     )
+    ranged = calls.requests < calls.replies
+    together = ", and samples of one question are one request where the endpoint allows it" if ranged else ""
     yield (
-        f"Nothing was called. {_exact(plan, settings)} {equal}, "
-        "and samples of one question are one request where the endpoint allows it. Tokens are estimated. "
+        f"Nothing was called. {_exact(plan, settings)} {equal}{together}. Tokens are estimated. "
         "Input: from the length of the texts, within about 15 % for English. Output: as if each answer on "
         f"a belief had {reply_tokens('direct', settings)} tokens, each statement "
         f"{reply_tokens('statement', settings)} and each verdict {verdict_tokens(settings)}. "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from maskbench.asking.estimate import SECONDS, Estimate, ModelEstimate, Range
+from maskbench.asking.estimate import REASONING, SECONDS, Estimate, ModelEstimate, Range
 from maskbench.asking.forecast import Plan
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Warn
@@ -24,11 +24,12 @@ def estimated(estimate: Estimate, settings: Settings) -> Iterator[Block]:
         for each in estimate.models
     ]
     yield Rows(("money, from least to most", "calls", "tokens in", "tokens out", "US dollars"), tuple(rows))
-    if estimate.cost is not None and estimate.at_most is not None:
+    if estimate.cost is not None and estimate.usual is not None and estimate.at_most is not None:
+        reasoning = [each for each in estimate.models if each.price and each.price.reasons]
         yield (
-            f"In all {_between(*map(dollars, estimate.cost))}, and {dollars(estimate.at_most)} if every answer used "
-            "all of its --max-tokens. A model that reasons, and calls that have to be repeated, cost more; --max-cost "
-            "ends a run in time."
+            f"In all about {dollars(estimate.usual)}: {_between(*map(dollars, estimate.cost))}, and "
+            f"{dollars(estimate.at_most)} if every answer used all of its --max-tokens. {_thought(reasoning)} Calls "
+            "that have to be repeated cost more; --max-cost ends a run in time."
         )
     most = settings.budget.max_cost
     if most is not None and estimate.cost is not None and most < estimate.cost[0]:
@@ -50,6 +51,18 @@ def estimated(estimate: Estimate, settings: Settings) -> Iterator[Block]:
             f"request takes {SECONDS[0]:g} to {SECONDS[1]:g} seconds."
         )
     yield from list_prices({each.model: each.price for each in estimate.models})
+
+
+def _thought(models: Sequence[ModelEstimate]) -> str:
+    """What reasoning is counted as, in words."""
+    if not models:
+        return "A model that reasons costs more."
+    low, usual, high = REASONING
+    names = " and ".join(dict.fromkeys(one_line(each.model) for each in models))
+    return (
+        f"{names} {'reason' if ' and ' in names else 'reasons'}: each answer is assumed to take {usual:,.0f} tokens of "
+        f"that, {low:,.0f} to {high:,.0f}."
+    )
 
 
 def of_lengths(parts: Mapping[str, tuple[Plan, Estimate]]) -> Iterator[Block]:

@@ -50,6 +50,12 @@ MESSAGES = Dialect(
 _OTHERS: Mapping[str, Dialect] = {"anthropic": MESSAGES, "openrouter": replace(CHAT, request=_routed)}
 
 
+def gives_one_sample(model: str) -> bool:
+    """Whether a request to this model is known to give one sample; elsewhere the endpoint shows whether it does."""
+    service = model.partition("/")[0]
+    return service == "inspect" or dialect_of(service).alone
+
+
 def dialect_of(service: str) -> Dialect:
     """The protocol of a service: chat completions, unless it has one of its own here."""
     return _OTHERS.get(service, CHAT)
