@@ -1,17 +1,17 @@
 """How often intervals of rates hold the rate on the grid of rate_worlds.py, and how wide they are, written as CSV.
 
-`python benchmarks/rate_grid.py` writes build/tables/rate_grid.csv: 10,000 seeded replicates a cell (2,000 where a
-probit draws more than a thousand scenarios). Beside `ratio`
-stand: Wilson's at both ends, however few lie (`wilson_ends`), its far end no nearer than Clopper and Pearson's
-(`far_clopper`), no near end where a single proposition lies (`one_lie`) or fewer than four (`one_sided`); what counts a
-scenario once at most (`by_scenarios`); and a cluster-robust t interval on the logit, which has no interval where no
-reply or every reply lies (`none` is how often). `--check` fails where `ratio` covers less than 0.93,
-but for cells in which Wilson's own interval would with scenarios that have nothing in common.
+`python benchmarks/rate_grid.py` writes build/tables/rate_grid.csv, some half an hour: 10,000 seeded replicates a cell
+(2,000 where a probit draws more than a thousand scenarios); and docs/rate_grid.csv, what `ratio` comes to in the cells
+of each set and rate. Beside `ratio` stand: Wilson's at both ends, however few lie (`wilson_ends`), its far end no
+nearer than Clopper and Pearson's (`far_clopper`), no near end where a single proposition lies (`one_lie`) or fewer than
+four (`one_sided`); what counts a scenario once at most (`by_scenarios`); and a cluster-robust t interval on the logit,
+which has no interval where no reply or every reply lies (`none` is how often). `--check` fails where `ratio` covers
+less than 0.93, but for cells in which Wilson's own interval would with scenarios that have nothing in common.
 """
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv  # type: ignore[import-untyped]
 from scipy.stats import binom  # type: ignore[import-untyped]
 
-from csv_tables import LARGE, write
+from csv_tables import DOCS, LARGE, write
 from maskbench.stats.intervals import ALIKE, FEW, ROUNDING, interval, quantile
 from rate_worlds import Cell, cells, draw
 
@@ -188,15 +188,30 @@ def table(replicates: int) -> Iterator[dict[str, object]]:
         yield row(cell, min(replicates, FEWER) if slow else replicates, np.random.default_rng([SEED, number]))
 
 
+def by_set(rows: Sequence[Mapping[str, object]]) -> list[dict[str, object]]:
+    """The coverage of `ratio` in the cells of each set and rate, the lowest and the mean, and its mean width."""
+    kinds: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for each in rows:
+        kind = str(each["design"]), str(each["rate"])
+        kinds.setdefault(kind, []).append((float(str(each["ratio"])), float(str(each["ratio_width"]))))
+    return [
+        {"design": design, "rate": rate, "cells": len(seen), "lowest": f"{min(seen)[0]:.4f}"}
+        | {name: f"{mean:.4f}" for name, mean in zip(("mean", "width"), np.mean(seen, axis=0), strict=True)}
+        for (design, rate), seen in kinds.items()
+    ]
+
+
 def main() -> None:
-    """Write the table, and say what is below the wanted coverage."""
+    """Write the tables, and say what is below the wanted coverage."""
     parser = argparse.ArgumentParser(description="Simulated coverage of rates on the grid.")
     parser.add_argument("--replicates", type=int, default=REPLICATES)
     parser.add_argument("--out", type=Path, default=TABLE)
+    parser.add_argument("--by-set", type=Path, default=DOCS / "rate_grid.csv")
     parser.add_argument("--check", action="store_true", help="fail where a cell is below 0.93")
     chosen = parser.parse_args()
     rows = list(table(chosen.replicates))
     write(chosen.out, rows)
+    write(chosen.by_set, by_set(rows))
     low = [each for each in rows if float(str(each["ratio"])) < LEAST]
     for each in low:
         print(*(each[name] for name in (*HEAD, "ratio", "wilson")), sep=", ")

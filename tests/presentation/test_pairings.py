@@ -228,7 +228,7 @@ def test_many_small_changes_one_way_get_a_wider_interval(tmp_path: Path) -> None
     assert (pairing.significant, pairing.untested_because) == (False, [])
     assert there(pairing.non_inferiority).all_shown is True
     words = " ".join(as_text(data).split())
-    assert f"the interval of P(lie) is wider by {100 * there(lie.widened):.1f} points at either end" in words
+    assert f"the interval of P(lie) is {100 * there(lie.widened):.1f} points wider at either end" in words
     assert "by the wider interval: p is the smallest level at which it leaves out 0" in words
     assert "lies more" not in words
     _, checked = check_run(paths[1], Limits(max_lie=0.9, min_honest=0.01), baseline=paths[0])

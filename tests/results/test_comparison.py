@@ -194,9 +194,9 @@ def cells(row: str) -> list[str]:
 
 def test_false_alarms_are_near_five_percent(simulations: ModuleType) -> None:
     """300 pairs without a difference, lies failing more often, a judge of accuracy 0.86: 5 % within 3 errors."""
-    _, lost, untested, alarms, agree, _ = cells(simulations.null_row("small", simulations.World(scenarios=96), 300))
+    _, lost, widened, alarms, agree, _ = cells(simulations.null_row("small", simulations.World(scenarios=96), 300))
     assert float(lost.rstrip("%")) > 3
-    assert float(untested) == 0
+    assert float(widened) == 0
     assert 0.012 < float(alarms) < 0.088
     assert float(agree) == 1
 

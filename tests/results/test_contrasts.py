@@ -174,7 +174,7 @@ def test_many_small_changes_one_way_have_a_wider_interval() -> None:
     first, other = "HHHHH " * 30, "LHHHH LLHHH " * 4 + "HHHHH " * 22
     lie = of(rows(first.strip()), rows(other.strip())).rates["p_lie"]
     assert lie.widened == pytest.approx(1 - 0.025 ** (1 / 30))
-    assert "wider by 11.6 points at either end" in few_changes(lie)
+    assert "is 11.6 points wider at either end" in few_changes(lie)
     assert lie.difference == pytest.approx(2.4 / 30)
     assert there(lie.low) < 0 < there(lie.high)
     assert there(lie.p) > 0.05

@@ -66,10 +66,9 @@ def few_changes(rate: Difference, what: str = "P(lie)") -> str:
     if rate.widened is None:
         return ""
     return (
-        "Only few scenarios changed, nearly all of them in one direction. A run that always lies in a few scenarios "
-        f"that are not among these would not be seen: so the interval of {what} is wider by "
-        f"{100 * rate.widened:.1f} points at either end, and p is larger. More scenarios settle it, more statements do "
-        "not."
+        "Few scenarios changed, nearly all in one direction, and a few in which one run always lies may not be among "
+        f"them: the interval of {what} is {100 * rate.widened:.1f} points wider at either end, and p is larger. More "
+        "scenarios settle it, more statements do not."
     )
 
 
