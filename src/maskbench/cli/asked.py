@@ -67,15 +67,15 @@ def new(model: str, given: Mapping[str, Any]) -> Settings:
     return with_given(Settings.of(model, judge, scenarios, **how), given)
 
 
-def resumed(out: Path, given: Mapping[str, Any]) -> Settings:
-    """The settings of the run in `out`, with the options that were given on top."""
-    if not RunFolder(out).exists:
-        begin = command("run", EMBEDDED, "--out", out)
-        raise UsageError(f"{out} holds no run to go on with. To begin one, name a model, as in `{begin}`.")
-    before = RunFolder(out).settings()
+def resumed(folder: RunFolder, given: Mapping[str, Any]) -> Settings:
+    """The settings of the run in this folder, with the options that were given on top."""
+    if not folder.exists:
+        begin = command("run", EMBEDDED, "--out", folder.path)
+        raise UsageError(f"{folder.path} holds no run to go on with. To begin one, name a model, as in `{begin}`.")
+    before = folder.settings()
     if "judge" in given and before.judging.numeric_judge == before.judging.judge:  # one judge for all stays one
         given = {"numeric_judge": given["judge"], **given}
-    return to_ask_by(with_given(before, given), named_values(given.get("model_options", {})), out)
+    return to_ask_by(with_given(before, given), named_values(given.get("model_options", {})), folder.path)
 
 
 def judged_as(settings: Settings, given: Mapping[str, Any]) -> Settings:

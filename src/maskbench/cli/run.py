@@ -118,27 +118,27 @@ def run(
     """
     check_together("run", full=printed.full, json=printed.json)
     with hushed(printed.quiet):
-        model, out, given = _with_file(model, out, given)
-        if out is not None and (restored := RunFolder(out).restore()):
-            say(restored)
-        if out is not None:
-            check_measured(RunFolder(out))
-        if model is None and out is not None:
-            settings = resumed(out, given)
+        model, held, given = _with_file(model, out, given)
+        if held is not None:
+            if restored := held.restore():
+                say(restored)
+            check_measured(held)
+        if model is None and held is not None:
+            settings = resumed(held, given)
         else:
             settings = new(EMBEDDED if model is None else model, given)
         environ = environment()
-        if out is not None and out.exists() and not out.is_dir():
-            raise UsageError(f"--out {out} is a file. Give the run a folder of its own.")
+        if held is not None and held.path.exists() and not held.path.is_dir():
+            raise UsageError(f"--out {held.path} is a file. Give the run a folder of its own.")
         if dry_run:
-            return _print_plan(settings, environ, out, json=printed.json)
-        check_together("run", fresh=fresh, out=out)
+            return _print_plan(settings, environ, held, json=printed.json)
+        check_together("run", fresh=fresh, out=held)
         if fresh:
             settings = settings.having(marks={})
-        folder = out or Path("runs") / default_name(settings, datetime.now().strftime("%Y%m%d-%H%M%S"))
-        with _anew(folder, fresh), with_rights(folder, shared):
+        folder = held or RunFolder(Path("runs") / default_name(settings, datetime.now().strftime("%Y%m%d-%H%M%S")))
+        with _anew(folder, fresh), with_rights(folder.path, shared):
             summary = _measure(settings, folder, environ)
-        _print(summary, folder, printed)
+        _print(summary, folder.path, printed)
     if summary.withheld and not settings.judging.is_later:
         raise SystemExit(TOO_MANY_ERRORS)
     return None
@@ -146,13 +146,13 @@ def run(
 
 def _with_file(
     model: str | None, out: Path | None, given: Mapping[str, Any]
-) -> tuple[str | None, Path | None, dict[str, Any]]:
+) -> tuple[str | None, RunFolder | None, dict[str, Any]]:
     """Model, folder and options, those of a file where one stands for the model; what is typed goes before it."""
     if model is None or not model.endswith(".toml"):
-        return model, out, judged_like(given)
+        return model, None if out is None else RunFolder(out), judged_like(given)
     named, kept_in, told = run_file(Path(model))
-    folder = out or kept_in
-    if named is None and (folder is None or not RunFolder(folder).exists):
+    folder = RunFolder(path) if (path := out or kept_in) else None
+    if named is None and (folder is None or not folder.exists):
         raise UsageError(
             f'{model}, model is missing. Add model = "pinocchio", or any other; a run that goes on has it.'
         )
@@ -171,48 +171,49 @@ def _print(summary: Summary, folder: Path, printed: Printed) -> None:
 
 def _measure(
     settings: Settings,
-    folder: Path,
+    folder: RunFolder,
     environ: Mapping[str, str],
 ) -> Summary:
     from maskbench.asking.progress import Display
     from maskbench.measurement import measure
 
-    run = RunFolder(folder)
-    watcher = Display(stderr(), run.log)
-    before = run.sessions()
-    with interruptible(lambda: _go_on(folder), lambda: run.exists):
-        summary = measure(settings, folder, environ, watcher, sys.argv)
-    if before == run.sessions():
-        say(f"Nothing asked: complete since {run.complete_since()}; --fresh asks anew, and keeps this run beside it.")
+    watcher = Display(stderr(), folder.log)
+    before = folder.sessions()
+    with interruptible(lambda: _go_on(folder), lambda: folder.exists):
+        summary = measure(settings, folder.path, environ, watcher, sys.argv)
+    if before == folder.sessions():
+        say(
+            f"Nothing asked: complete since {folder.complete_since()}; --fresh asks anew, and keeps this run beside it."
+        )
     return summary
 
 
 @contextmanager
-def _anew(folder: Path, fresh: bool) -> Iterator[None]:
+def _anew(folder: RunFolder, fresh: bool) -> Iterator[None]:
     """With `fresh` move the run that is there aside; back again where no new one could be begun."""
-    if not fresh or not RunFolder(folder).exists:
+    if not fresh or not folder.exists:
         yield
         return
-    aside = RunFolder(folder).move_aside(datetime.now().strftime("%Y%m%d-%H%M%S"))
+    aside = folder.move_aside(datetime.now().strftime("%Y%m%d-%H%M%S"))
     try:
         yield
     finally:
-        if folder.exists():
-            say(f"The run that was in {folder} before is in {aside} now.")
+        if folder.path.exists():
+            say(f"The run that was in {folder.path} before is in {aside} now.")
         else:
-            aside.rename(folder)
+            aside.rename(folder.path)
 
 
-def _go_on(folder: Path) -> str:
+def _go_on(folder: RunFolder) -> str:
     """The line that takes this run up again; the whole command where it was stopped before it had begun."""
-    return resume_line(folder) if RunFolder(folder).exists else _whole_command(folder)
+    return resume_line(folder.path) if folder.exists else _whole_command(folder.path)
 
 
 def _whole_command(folder: Path) -> str:
     return command(*sys.argv[1:], *(() if "--out" in sys.argv else ("--out", folder)))
 
 
-def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None, *, json: bool) -> None:
+def _print_plan(settings: Settings, environ: Mapping[str, str], held: RunFolder | None, *, json: bool) -> None:
     from msgspec import to_builtins
 
     from maskbench.asking.estimate import by_length, estimate, planned
@@ -229,7 +230,7 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     settings = identified(settings)
     prompts = prompts_of(settings)
     counted, by_counts = planned(settings, environ, prompts)
-    prices = known_prices(settings, environ, kept=prices_kept(RunFolder(out)) if out else None)
+    prices = known_prices(settings, environ, kept=prices_kept(held) if held else None)
     costs = estimate(counted.loads, settings, prices, by_counts=by_counts)
     if json:
         print_json({**counted.as_dict(), "estimate": to_builtins(costs)})
