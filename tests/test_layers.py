@@ -25,7 +25,7 @@ FACE = {"", "__main__", "doors"}  # the public faces, and what `python -m maskbe
 # Libraries that few may know, and who they are.
 ONLY = {
     "cyclopts": ("cli",),
-    "rich": ("cli", "presentation.terminal"),
+    "rich": ("cli", "presentation.terminal", "asking.progress"),
     "markupsafe": ("presentation.page",),
     "inspect_ai": (
         *("models.inspect_adapter", "models.inspect_provider", "interop.inspect_task"),
