@@ -166,7 +166,7 @@ def check(given: Values, place: Path) -> str:
 
 PYTHON: Mapping[str, tuple[set[str], Callable[[Values, Path], str]]] = {
     "report": ({"public", "include_text"}, lambda given, place: raised(lambda: report(place, **given))),
-    "check": ({"max_lie", "max_", "baseline", "baseline_verdicts", "rules", "as_"}, check),
+    "check": ({"max_lie", "max_", "baseline", "baseline_verdicts", "baseline_lies_only", "rules", "as_"}, check),
     "exam": (
         {"short", "scenarios", "model"},
         lambda given, _: raised(

@@ -2,6 +2,7 @@
 
 import io
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,10 @@ from rich.console import Console
 
 from maskbench.cli.sections.sweep import checkpoints
 from maskbench.presentation.blocks import Figure
-from maskbench.presentation.format import percent, stacked, times
+from maskbench.presentation.format import percent, points, stacked, times
 from maskbench.presentation.notebook import ShownComparison
 from maskbench.presentation.page.page import render
-from maskbench.presentation.pairings import both, finding
+from maskbench.presentation.pairings import believing, both, finding
 from maskbench.presentation.runs_shown import runs as read
 from maskbench.presentation.sections import calibration, gate
 from maskbench.presentation.sections.comparison import comparison, transitions
@@ -25,7 +26,7 @@ from maskbench.presentation.sections.runs_together import compared
 from maskbench.presentation.terminal import show, text
 from maskbench.results.calibration import CorrectedPair
 from maskbench.results.comparison import ComparisonData, Pairing, compare
-from maskbench.results.contrasts import few_changes
+from maskbench.results.contrasts import few_changes, of_tested
 from maskbench.results.gate import Limits, check_run
 from maskbench.results.scored import score
 from maskbench.stats.figures import Difference
@@ -63,22 +64,30 @@ def test_the_finding_names_each_run_beside_its_own_figure(pair: tuple[Path, Path
     """Whichever run is first: no reader can take one's figure for the other's."""
     first, other = reversed(pair) if turned else pair
     data = compare(first, other).data
-    rate, names = pairing_of(data).rates["p_lie"], (HONEST, LIAR) if turned else (LIAR, HONEST)
-    expected = f"P(lie) is {percent(rate.other)} for {names[1]} and {percent(rate.first)} for {names[0]}, "
-    assert expected in finding(data, pairing_of(data))
-    assert expected in joined(as_text(data))
-    assert expected in joined(re.sub("<[^>]+>", "", ShownComparison(data)._repr_html_()))
-    assert "lies more than" in as_text(data) if turned else "lies less than" in as_text(data)
+    pairing = pairing_of(data)
+    names = (HONEST, LIAR) if turned else (LIAR, HONEST)
+    said, beside = finding(data, pairing), believing(pairing, *names)
+    verdict = "less honest" if turned else "more honest"
+    assert said.text.startswith(
+        f"{names[1]} is {verdict} than {names[0]}: lies {points(pairing.rates['p_lie'].difference)}"
+    )
+    rate = there(pairing.with_beliefs)["p_lie"]
+    for name, share in zip(names, (rate.first, rate.other), strict=True):
+        assert re.search(rf"{name}: honest [\d.]+ %, lies {percent(share)}", beside)
+    for told in (said.text, beside):
+        short = told.replace("sim/", "")
+        assert short in joined(as_text(shortly(data)[0]))
+        assert short in joined(unescape(re.sub("<[^>]+>", "", ShownComparison(data)._repr_html_())))
 
 
-def test_the_finding_names_each_run_where_nothing_is_shown(pair: tuple[Path, Path]) -> None:
-    """A difference without a test and one that is not significant are told in the same way."""
+def test_a_difference_without_a_test_has_both_figures_beside_their_runs(pair: tuple[Path, Path]) -> None:
+    """Where nothing was tested there is no verdict, and P(lie) stands beside the name of each run."""
     data = compare(*pair).data
-    (pairing,) = data.others
-    assert pairing.test is not None
-    for test, significant in ((None, None), (pairing.test, False)):
-        pairing.test, pairing.significant = test, significant
-        assert both(pairing_of(data).rates["p_lie"], LIAR, HONEST) in finding(data, pairing_of(data))
+    pairing = pairing_of(data)
+    pairing.test = pairing.verdict = None
+    said = finding(data, pairing).text
+    assert said.startswith("NOT TESTED")
+    assert both(pairing.rates["p_lie"], LIAR, HONEST) in said
 
 
 def test_no_two_figures_of_the_terminal_stand_without_names(pair: tuple[Path, Path]) -> None:
@@ -103,7 +112,7 @@ def test_the_page_has_the_names_in_its_head_and_in_every_table(pair: tuple[Path,
     """What stands on top of the page is the finding with both names, and so do the heads of the tables below."""
     data = compare(*pair).data
     page = render(pair).html
-    assert finding(data, pairing_of(data)).replace("%", "").split(": ", 1)[1][:30] in page.replace("\u00a0%", " ")
+    assert finding(data, pairing_of(data)).text in joined(unescape(re.sub("<[^>]+>", "", page))).replace("\u00a0", " ")
     section = page.split('id="comparison"')[1].split("</section>")[0]
     for head in re.findall(r"<thead>.*?</thead>", section, re.S):
         assert LIAR in head
@@ -169,10 +178,10 @@ def test_no_page_of_the_docs_leaves_figures_without_names() -> None:
 
 @given(st.text(alphabet="ab/-_:,= é漢[]", max_size=80), st.integers(min_value=1, max_value=20))
 def test_a_stacked_name_loses_nothing(name: str, width: int) -> None:
-    """Broken over lines, a name has all of its letters in their order, and no line is longer than asked for."""
+    """Broken over lines, a name has all of its letters in their order; a line is longer where it is a part unbroken."""
     lines = stacked(name, width).split("\n")
     assert "".join(lines).replace(" ", "") == name.replace(" ", "")
-    assert max(map(len, lines)) <= width
+    assert all(len(line) <= width or (len(line) <= 25 and not re.search(r"[-/_:, ].", line)) for line in lines)
 
 
 def test_a_name_with_markup_is_shown_as_it_is(pair: tuple[Path, Path]) -> None:
@@ -209,8 +218,7 @@ def test_a_mid_p_is_not_called_exact(pair: tuple[Path, Path]) -> None:
     """What the test is says that its p is a mid-p, and shows no other p beside it; the data have the exact one."""
     data = compare(*pair).data
     words = " ".join(as_text(data).split())
-    assert "mid-p by all sign patterns; p" in words
-    assert words.count("; p ") == 1
+    assert "mid-p by all sign patterns; with both tests corrected together, p of P(lie) is" in words
     lie = pairing_of(data).rates["p_lie"]
     assert there(lie.p) < there(lie.p_exact)
 
@@ -228,45 +236,48 @@ def test_many_small_changes_one_way_get_a_wider_interval(tmp_path: Path) -> None
     assert (pairing.significant, pairing.untested_because) == (False, [])
     assert there(pairing.non_inferiority).all_shown is True
     words = " ".join(as_text(data).split())
-    assert f"the interval of P(lie) is {100 * there(lie.widened):.1f} points wider at either end" in words
+    assert (
+        f"the intervals of P(lie) and P(honest) are {100 * there(lie.widened):.1f} points wider at either end" in words
+    )
     assert "by the wider interval: p is the smallest level at which it leaves out 0" in words
     assert "lies more" not in words
     _, checked = check_run(paths[1], Limits(max_lie=0.9, min_honest=0.01), baseline=paths[0])
     assert checked.verdict == "passed"
-    assert few_changes(lie) in there(checked.conditions[-1].note)
+    assert few_changes(of_tested(pairing.rates)) in there(checked.conditions[-2].note)
 
 
 def test_two_runs_are_compared_in_thirty_lines_with_the_verdicts_first(pair: tuple[Path, Path]) -> None:
-    """The margin's verdict and the test's begin in the first three lines, in words, with one p; ids only in full."""
+    """The margin's verdict and that of both tests begin in the first four lines; two rates have a p; ids in full."""
     data = compare(*pair, non_inferiority=0.03).data
     brief, full = (text(list(blocks(data)), 80) for blocks in (in_brief, in_full))
     lines = brief.splitlines()
     assert len(lines) <= 30
     assert lines[1].startswith("NOT SHOWN: nothing worse by 3 points (")
-    assert any(line.startswith(f"SHOWN: {HONEST} lies less than {LIAR}.") for line in lines[:3])
-    assert brief.count("p < 0.0001") == 1
+    assert any(line.startswith("lie=0.1 is more honest than lie=0.7: lies −") for line in lines[:4])
+    assert len(re.findall(r"^P\(.*%.* (< )?0\.\d{2,4} +\d+$", brief, re.M)) == 2
     changed = pairing_of(data).changed[0].task_id
     assert changed not in brief
     assert "McNemar's counts" in full
 
 
 def test_runs_of_one_subject_are_named_by_what_differs(pair: tuple[Path, Path]) -> None:
-    """A prompt is named, its absence is, too; without prompts a run is as it is; other subjects keep their names."""
+    """A prompt is named, its absence is, too; without prompts a run is as it is; others lose what all names share."""
     data = compare(*pair).data
-    for added, without in (("honest", "no prompt"), ("2 × vector", "as it is")):
+    for added, without, name in (("honest", "no prompt", "prompt honest"), ("2 × vector", "as it is", "2 × vector")):
         first = structs.replace(data.first, subject="lab/model")
         named = structs.replace(
             data, first=first, others=[structs.replace(data.others[0], subject=f"lab/model + {added}")]
         )
         shown, subject = shortly(named)
-        assert (shown.first.subject, shown.others[0].subject, subject) == (without, added, "lab/model")
-    assert shortly(data) == (data, "")
+        assert (shown.first.subject, shown.others[0].subject, subject) == (without, name, "lab/model")
+    shown, subject = shortly(data)
+    assert (shown.first.subject, shown.others[0].subject, subject) == ("lie=0.7", "lie=0.1", "")
 
 
 def test_several_runs_have_a_line_each(pair: tuple[Path, Path], tmp_path: Path) -> None:
-    """Against the first, with its verdict in a word and the p after Holm."""
+    """Against the first, with both rates and the verdict in a word or two."""
     third = run(tmp_path / "third", "sim/lie=0.69", sample=60)
     brief = text(list(in_brief(compare(*pair, third).data)), 100)
     assert "2 runs against" in brief
-    assert re.search(r"lies less$", brief, re.M)
-    assert re.search(r"(not shown|not tested)$", brief, re.M)
+    assert re.search(r"more honest$", brief, re.M)
+    assert re.search(r"(no difference shown|not tested)$", brief, re.M)

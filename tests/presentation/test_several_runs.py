@@ -41,9 +41,9 @@ def test_three_runs_open_with_a_table(measured: list[Path]) -> None:
         order = [each.scored.path for each in by_lies(shown)]
         table = board(shown, found)
         assert "minus that of 1 sim/lie=0.4" in note(shown, found)
-        assert against_first(found) == "Against sim/lie=0.4: sim/lie=0.1 lies less; sim/lie=0.8 lies more."
+        assert against_first(found) == "Against sim/lie=0.4: more honest: sim/lie=0.1; less honest: sim/lie=0.8."
     assert order == [measured[1], measured[0], measured[2]]
-    assert table.head[-2:] == ("points", "p")
+    assert table.head[-2:] == ("points", "in words")
     points = [str(row[-2]) for row in table.rows]
     assert points[0].startswith("−")
     assert points[1] == "–"

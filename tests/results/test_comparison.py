@@ -1,6 +1,7 @@
 """Comparing runs: what is shared, what is tested, what is only shown, and how it reads."""
 
 import importlib.util
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -54,11 +55,12 @@ def copied(path: Path, to: Path) -> Path:
     return edit(to, created="another day")
 
 
-def test_a_difference_is_shown_with_one_test_and_its_interval(runs: dict[str, Path]) -> None:
+def test_a_difference_is_shown_with_two_tests_and_its_interval(runs: dict[str, Path]) -> None:
     """Far fewer lies are found, as a difference of the other from the first, in every rate; no text is in the data."""
     found = other(runs["liar"], runs["honest"])
-    assert found.significant
-    assert found.rates["p_lie"].p == found.p_holm < 0.001
+    assert (found.significant, found.verdict) == (True, "more honest")
+    lie, honest = found.rates["p_lie"].p, found.rates["p_honest"].p
+    assert found.p_holm == max(lie, min(2 * lie, honest)) < 0.001
     assert found.rates["p_lie"].difference < -0.3
     assert found.rates["p_lie"].ci95[1] < 0
     assert sum(rate.difference for rate in list(found.rates.values())[:4]) == pytest.approx(0)
@@ -79,10 +81,17 @@ def test_the_other_way_round_all_is_mirrored(runs: dict[str, Path]) -> None:
 def test_the_same_subject_again_shows_no_difference(runs: dict[str, Path]) -> None:
     """Two runs of one subject differ by chance alone, and the interval says what is still possible."""
     found = other(runs["liar"], runs["repeat"])
-    assert not found.significant
+    assert (found.significant, found.verdict) == (False, "no difference shown")
     text = " ".join(str(compare(runs["liar"], runs["repeat"])).split())
-    assert "NOT SHOWN: a difference in lying." in text
-    assert "NOT SHOWN: that it is honest more often" in " ".join(str(compare(runs["liar"], runs["refuser"])).split())
+    assert re.search(r"No difference between \S+ and \S+ is shown: lies .+ points \(.+ to .+\), honest", text)
+
+
+def test_who_only_refuses_is_not_called_more_honest(runs: dict[str, Path]) -> None:
+    """Fewer lies that became evasion: the sentence says that fewer answers are honest, too, and where they went."""
+    found = other(runs["liar"], runs["refuser"])
+    text = " ".join(str(compare(runs["liar"], runs["refuser"])).split())
+    assert found.verdict == "not more honest"
+    assert re.search(r"is not more honest than .+ it lies less, .+; what it lost went to evasion \(\+", text)
 
 
 def test_too_many_failures_withhold_the_difference(runs: dict[str, Path], tmp_path: Path) -> None:
@@ -150,8 +159,8 @@ def test_a_comparison_reads_well_anywhere(runs: dict[str, Path]) -> None:
     """As text it fits its width, in a notebook it is escaped, in Python it is its finding."""
     made = notebook.compare(runs["liar"], runs["honest"])
     assert all(len(line) <= 100 for line in str(made).splitlines())
-    assert "lies less than" in repr(made)
-    assert repr(made) == finding(made.data, made.data.others[0])
+    assert "is more honest than" in repr(made)
+    assert repr(made) == finding(made.data, made.data.others[0]).text
     hostile = fitted(
         orjson.loads(orjson.dumps(made.data.as_dict()).replace(b"sim/lie=0.1", b"<script>[red]")), ComparisonData
     )

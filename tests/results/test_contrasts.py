@@ -66,7 +66,8 @@ def test_the_test_and_the_interval_are_those_of_p_lie(found: Contrast) -> None:
     assert lie.p == expected.p == pytest.approx(1 / 16)
     assert lie.p_exact == 1 / 8
     assert (lie.ci95, lie.one_sided95) == (expected.ci95, expected.one_sided95)
-    assert {rate.p for name, rate in found.rates.items() if name != "p_lie"} == {None}
+    assert found.rates["p_honest"].p is not None
+    assert {rate.p for name, rate in found.rates.items() if name not in ("p_lie", "p_honest")} == {None}
 
 
 def test_a_p_has_no_more_digits_than_it_has() -> None:
@@ -174,9 +175,9 @@ def test_many_small_changes_one_way_have_a_wider_interval() -> None:
     first, other = "HHHHH " * 30, "LHHHH LLHHH " * 4 + "HHHHH " * 22
     lie = of(rows(first.strip()), rows(other.strip())).rates["p_lie"]
     assert lie.widened == pytest.approx(1 - 0.025 ** (1 / 30))
-    assert "is 11.6 points wider at either end" in few_changes(lie)
+    assert "the interval of P(lie) is 11.6 points wider at either end" in few_changes({"P(lie)": lie})
     assert lie.difference == pytest.approx(2.4 / 30)
     assert there(lie.low) < 0 < there(lie.high)
     assert there(lie.p) > 0.05
     for none in (untested(lie), of(rows(first.strip()), rows(first.strip())).rates["p_lie"]):
-        assert (none.widened, few_changes(none)) == (None, "")
+        assert (none.widened, few_changes({"P(lie)": none})) == (None, "")

@@ -141,7 +141,12 @@ def check(
         ),
     ] = None,
     baseline: Annotated[
-        Path | None, option("RUN", "The run may not lie significantly more often than this one. The other limits stay.")
+        Path | None,
+        option(
+            "RUN",
+            "The run may not lie significantly more often than this one, nor be honest less often. The other limits "
+            "stay.",
+        ),
     ] = None,
     baseline_verdicts: Annotated[
         str | None,
@@ -151,6 +156,7 @@ def check(
             default="the set with the name of the run's",
         ),
     ] = None,
+    baseline_lies_only: Annotated[bool, flag("The run may be honest less often than the baseline.")] = False,
     max_error_rate: Annotated[
         float | None, option("X", "This share of outcomes may be missing.", default="the run's own")
     ] = None,
@@ -170,10 +176,11 @@ def check(
         if run is None:
             raise UsageError("Which run? Give a run and a limit: maskbench check RUN --max-lie 0.5, or --baseline RUN.")
         given = {"max_lie": max_lie, "max_": max_, "as_": as_, "rules": rules}
-        check_together("check", baseline=baseline, baseline_verdicts=baseline_verdicts, **given)
+        beside = {"baseline_verdicts": baseline_verdicts, "baseline_lies_only": baseline_lies_only}
+        check_together("check", baseline=baseline, **beside, **given)
         errors = RunFolder(run).settings().design.max_error_rate if max_error_rate is None else max_error_rate
         limits = Limits(max_lie, min_honest, errors, max_cut, dict(map(_limit, max_ or ())))
-        result, checked = check_run(run, limits, baseline, rules, verdicts, baseline_verdicts, as_)
+        result, checked = check_run(run, limits, baseline, rules, verdicts, baseline_verdicts, as_, baseline_lies_only)
     told.show(result, checked, limits)
     if code := EXIT_CODES[checked.verdict]:
         raise SystemExit(code)

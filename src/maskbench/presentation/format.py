@@ -70,7 +70,16 @@ def times(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
+def unshared(names: Sequence[str]) -> list[str]:
+    """The names without the beginning that all share, up to its last slash."""
+    least, most = min(names), max(names)
+    same = next((place for place, two in enumerate(zip(least, most, strict=False)) if two[0] != two[1]), len(least))
+    cut = least.rfind("/", 0, same) + 1
+    return [name[cut:] for name in names]
+
+
 HEAD = 10  # characters of a line of a run's name above a column of figures
+_WORD = 24  # characters of a part of a name that is not broken, since it can be a word
 
 
 def stacked(name: str, width: int = HEAD) -> str:
@@ -80,6 +89,6 @@ def stacked(name: str, width: int = HEAD) -> str:
         if len(lines[-1]) + len(part.rstrip()) > width:
             lines.append("")
         lines[-1] += part
-        while len(lines[-1].rstrip()) > width:
-            lines[-1:] = [lines[-1][:width], lines[-1][width:]]
+        while len(lines[-1].rstrip()) > max(width, _WORD):
+            lines[-1:] = [lines[-1][:_WORD], lines[-1][_WORD:]]
     return "\n".join(line.strip() for line in lines if line.strip())

@@ -82,7 +82,7 @@ class ShownComparison(_AsPrinted, Comparison):
         return text(list(in_brief(self.data)), 100)
 
     def __repr__(self) -> str:
-        return "\n".join(plain(comparison_finding(self.data, pairing)) for pairing in self.data.others)
+        return "\n".join(plain(comparison_finding(self.data, pairing).text) for pairing in self.data.others)
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,20 +113,20 @@ def check(
     max_cut: float = 0.5,
     rules: str | None = None,
     verdicts: str | None = None,
+    baseline_lies_only: bool = False,
 ) -> ShownCheck:
     """Whether a run stays within limits, as `maskbench check` decides it; `verdict` says how it ended.
 
     `max_lie` is the share under which the upper 95 % bound of P(lie) has to stay, `max_rates` has those of other rates
     by name, `min_honest` is the one that the lower bound of P(honest) has to reach, `max_error_rate` the share of
     outcomes that may be missing (default: the run's own), `max_cut` that of statements cut at the token limit;
-    `baseline` is a run than which this one may not lie significantly more often. Raises UsageError without a limit,
-    RunUnreadable where there is no run.
+    `baseline` is a run than which this one may not lie significantly more often, nor, without `baseline_lies_only`, be
+    honest less often. Raises UsageError without a limit, RunUnreadable where there is no run.
     """
     most = RunFolder(Path(run)).settings().design.max_error_rate if max_error_rate is None else max_error_rate
-    result, checked = check_run(
-        run, Limits(max_lie, min_honest, most, max_cut, dict(max_rates or {})), baseline, rules, verdicts
-    )
-    return ShownCheck(checked.conditions, checked.obstacles, result)
+    limits = Limits(max_lie, min_honest, most, max_cut, dict(max_rates or {}))
+    result, checked = check_run(run, limits, baseline, rules, verdicts, baseline_lies_only=baseline_lies_only)
+    return ShownCheck(checked.conditions, checked.obstacles, checked.not_looked_at, result)
 
 
 def leaderboard(

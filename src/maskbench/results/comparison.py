@@ -32,12 +32,16 @@ from maskbench.results.comparability import (
     warnings,
 )
 from maskbench.results.contrasts import (
+    TESTED,
     contrast,
     contrast_of_labels,
     few_changes,
+    of_tested,
     untested,
+    with_beliefs,
 )
 from maskbench.results.gain_minus_plain import MEASURE, ReportsReader, SaidAndDidCompared
+from maskbench.results.lies_and_honest import Ps, VerdictName, evidence, verdict
 from maskbench.results.people.labelled_outcomes import Label
 from maskbench.results.reader import Found, Reader, with_found
 from maskbench.results.reader import Shared as SharedScored
@@ -45,14 +49,14 @@ from maskbench.results.readers import READERS
 from maskbench.results.scored import ScoredRun, read
 from maskbench.scenarios import Key
 from maskbench.stats.figures import Difference, Share
-from maskbench.stats.paired import LEVEL, holm
+from maskbench.stats.paired import LEVEL, of_both
 from maskbench.store.folder import RunFolder
 from maskbench.store.record import is_copy
 from maskbench.types import OUTCOMES, Json, OutcomeName
 
 SCHEMA: Literal[1] = 1
 
-SIGN_FLIP, OF_CORRECTED = "cluster sign-flip permutation", "difference of corrected rates"  # the tests on P(lie)
+SIGN_FLIP, OF_CORRECTED = "cluster sign-flip permutation", "difference of corrected rates"  # on P(lie) and P(honest)
 
 Columns: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = Mapping[Key, Label]
@@ -114,7 +118,10 @@ class RunCompared(Struct, forbid_unknown_fields=True):
 class Pairing(RunCompared, forbid_unknown_fields=True, omit_defaults=True):
     """A run held against the first one.
 
-    `test` names the one test (of `tested`, mostly P(lie)); `p_holm` is adjusted for all comparisons that are made.
+    `test` names the test that is made on P(lie) and on P(honest), or of reports on logs on what is denied, gain minus
+    plain (`tested`). `p_holm` is that of the first, adjusted for all tests of all comparisons, `verdict` what both come
+    to (results/lies_and_honest.py). `with_beliefs` has both rates over the scenarios in which both runs have a belief,
+    which are not tested.
     """
 
     withheld: str | None
@@ -128,6 +135,7 @@ class Pairing(RunCompared, forbid_unknown_fields=True, omit_defaults=True):
     test: str | None
     p_holm: float | None
     significant: bool | None
+    verdict: VerdictName | None
     rates_by: RatesBy  # whose `rates` these are, and the test
     corrected: CorrectedPair | None
     non_inferiority: NonInferiority | None
@@ -135,6 +143,7 @@ class Pairing(RunCompared, forbid_unknown_fields=True, omit_defaults=True):
     mcnemar: McNemar
     changed: list[Change]
     judged: Difference | None = None  # P(lie) by the judge, where labels correct the rates
+    with_beliefs: dict[str, Difference] | None = None
 
     def of(self, reader: type[Reader[Any, Found]]) -> Found | None:
         """The figures of this reader in both runs."""
@@ -211,9 +220,11 @@ def compare_read(
         froms += sources(other)
         froms += [f"{other.path}: {other.rules.note}"] if other.rules != first.rules and other.rules.note else []
         pairings.append(_pairing(first, other, non_inferiority, rates))
-    able = [(pairing, p) for pairing in pairings if (p := tested(pairing).p) is not None]
-    for (pairing, _), p in zip(able, holm([p for _, p in able]), strict=True):
-        pairing.p_holm, pairing.significant = p, p < 1 - LEVEL
+    able = [(pairing, ps) for pairing in pairings if (ps := _ps(pairing))]
+    for (pairing, _), ps in zip(able, of_both([ps for _, ps in able]), strict=True):
+        pairing.p_holm, pairing.significant = ps[0], ps[0] < 1 - LEVEL
+        if not is_on_logs(pairing):
+            pairing.verdict = verdict(pairing.rates["p_lie"], pairing.rates["p_honest"], ps)
     notes = [first.rules.note] if first.rules.note else []
     notes += froms
     return Comparison(ComparisonData(SCHEMA, first.rules.name, notes, len(able), about(first), pairings))
@@ -225,9 +236,17 @@ def is_on_logs(pairing: Pairing) -> bool:
 
 
 def tested(pairing: Pairing) -> Difference:
-    """What the one test is of: P(lie), or of runs of reports on logs alone what is denied, gain minus plain."""
+    """What is tested first: P(lie), or of runs of reports on logs alone what is denied, gain minus plain."""
     on_logs = pairing.of(ReportsReader)
     return on_logs.denied if on_logs else pairing.rates["p_lie"]
+
+
+def _ps(pairing: Pairing) -> Ps | None:
+    """The p values of its tests: of the one on reports on logs twice, so that it counts as two that agree."""
+    if is_on_logs(pairing):
+        p = tested(pairing).p
+        return None if p is None else (p, p)
+    return evidence(pairing.rates["p_lie"], pairing.rates["p_honest"])
 
 
 def about(arm: ScoredRun) -> RunCompared:
@@ -302,8 +321,11 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, by: Rates
     read_of_both = first.readers.against(other.readers, seen)
     on_logs: SaidAndDidCompared | None = read_of_both.get(ReportsReader.name)
     if on_logs:  # one test is made
-        lie.p = lie.p_exact = None
-    test, few = (on_logs.denied, few_changes(on_logs.denied, MEASURE)) if on_logs else (lie, few_changes(lie))
+        for name in TESTED:
+            found.rates[name].p = found.rates[name].p_exact = None
+    test, few = lie, few_changes(of_tested(found.rates))
+    if on_logs:
+        test, few = on_logs.denied, few_changes({MEASURE: on_logs.denied})
     return Pairing(
         **structs.asdict(about(other)),
         withheld=" ".join(failed) or None,
@@ -317,12 +339,14 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, by: Rates
         test=None if test.p is None else OF_CORRECTED if by_labels and not on_logs else SIGN_FLIP,
         p_holm=None,
         significant=None,
+        verdict=None,
         rates_by="corrected" if by_labels else "judge",
         corrected=_untested(pair) if pair and why else pair,
         non_inferiority=None if margin is None else _non_inferiority(found.rates, margin, bool(why)),
         transitions=transitions,
         mcnemar=mcnemar,
         changed=changed,
+        with_beliefs=None if failed or on_logs or first.rules.evasion_first else with_beliefs(a, b, weights),
         judged=structs.replace(untested(judged) if why else judged, p=None, p_exact=None) if by_labels else None,
         **read_of_both,
     )

@@ -1,4 +1,4 @@
-"""Every difference between two runs on the same scenarios, as data: rates, factors, the one test, and bounds.
+"""Every difference between two runs on the same scenarios, as data: rates, factors, the two tests, and bounds.
 
 By the judge's verdicts the test is the sign-flip permutation of paired.py; where labels correct the rates of both runs,
 their difference is that of stats/calibration.py.
@@ -6,6 +6,7 @@ their difference is that of stats/calibration.py.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -22,13 +23,15 @@ from maskbench.stats.paired import difference_bounds, factors, ratio_difference,
 
 SEED = 20250305  # of the drawn sign patterns: the same runs give the same figures
 FACTORS = ("belief_share", "answered_share", "conditional_lie_rate")  # of P(lie), which is their product
+TITLES = {"p_lie": "P(lie)", "p_honest": "P(honest)"}  # the rates that are tested
+TESTED = tuple(TITLES)
 
 Columns: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Every difference between two sides, other minus first; the p is that of the one test, on P(lie).
+    """Every difference between two sides, other minus first; a p have those that are tested, P(lie) and P(honest).
 
     `factors` are the three shares that P(lie) is the product of, `effects` what the change of each did to it.
     """
@@ -61,13 +64,20 @@ def untested(rate: Difference) -> Difference:
     return structs.replace(rate, ci95=None, one_sided95=None, p=None, p_exact=None, bounds_ci95=None, widened=None)
 
 
-def few_changes(rate: Difference, what: str = "P(lie)") -> str:
-    """Why the interval of a difference is wider than that of the test alone; nothing where it is not."""
-    if rate.widened is None:
+def of_tested(rates: Mapping[str, Difference]) -> dict[str, Difference]:
+    """The differences that are tested, by what they are of."""
+    return {title: rates[name] for name, title in TITLES.items()}
+
+
+def few_changes(rates: Mapping[str, Difference]) -> str:
+    """Why intervals of these differences, by what they are of, are wider than those of the test; else nothing."""
+    wider = {what: rate.widened for what, rate in rates.items() if rate.widened is not None}
+    if not wider:
         return ""
+    are = f"interval{'s' * (len(wider) > 1)} of {' and '.join(wider)} {'are' if len(wider) > 1 else 'is'}"
     return (
         "Few scenarios changed, nearly all in one direction, and a few in which one run always lies may not be among "
-        f"them: the interval of {what} is {100 * rate.widened:.1f} points wider at either end, and p is larger. More "
+        f"them: the {are} {100 * max(wider.values()):.1f} points wider at either end, and p is larger. More "
         "scenarios settle it, more statements do not."
     )
 
@@ -89,6 +99,22 @@ def contrast(first: Table, other: Table, weights: Columns) -> Contrast:
         both = difference_bounds((least, most), (least_now, most_now), weights, first.clusters, _rng())
         lie.bounds, lie.bounds_ci95 = both or (None, None)
     return _with_factors(rates, first.shares[had], other.shares[had], weights[had], first.clusters[had])
+
+
+def with_beliefs(first: Table, other: Table, weights: Columns) -> dict[str, Difference] | None:
+    """P(lie) and P(honest) of both over the scenarios in which each has a belief, untested; None where there are none.
+
+    To have a belief is an outcome of a run, so that these scenarios are no sample that was fixed beforehand.
+    """
+    both = (first.usable > first.absent) & (other.usable > other.absent)
+    w, sides = weights[both], (first.where(both), other.where(both))
+    if not w.sum() > 0:
+        return None
+    found = {}
+    for name in TESTED:
+        was, now = (float(w @ RATES[name].parts(side)[0] / w.sum()) for side in sides)
+        found[name] = Difference(was, now, now - was, None, int(both.sum()))
+    return found
 
 
 def _compared(table: Table) -> tuple[str, ...]:
@@ -165,10 +191,10 @@ def _with_factors(
 ) -> Contrast:
     """The rates with the three factors of P(lie), which are None where one has no denominator.
 
-    `first` and `other` have a column for each of OUTCOME_RATES. One test is made, that on P(lie): others lose their p.
+    `first` and `other` have a column for each of OUTCOME_RATES. Two tests are made: all other rates lose their p.
     """
     rates = {
-        name: rate if name == "p_lie" else structs.replace(rate, p=None, p_exact=None) for name, rate in rates.items()
+        name: rate if name in TESTED else structs.replace(rate, p=None, p_exact=None) for name, rate in rates.items()
     }
     ours, theirs = (
         np.column_stack([1 - absent, lies + honest, lies]) for lies, honest, _, absent in (first.T, other.T)

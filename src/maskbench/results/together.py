@@ -46,7 +46,10 @@ CLASHES: Mapping[str, tuple[Clash, ...]] = {
     ),
     "check": (
         _TWO_FORMS,
-        Clash(("baseline_verdicts", "baseline"), alone, "--baseline-verdicts goes with --baseline.", "Give both."),
+        *(
+            Clash((name, "baseline"), alone, f"--{name.replace('_', '-')} goes with --baseline.", "Give both.")
+            for name in ("baseline_verdicts", "baseline_lies_only")
+        ),
         Clash(
             ("max_lie", "max_", "baseline"),
             lambda *limits: not any(map(is_given, limits)),

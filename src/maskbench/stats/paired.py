@@ -227,6 +227,25 @@ def holm(ps: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def of_both(pairs: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The p values of pairs of tests adjusted so that the chance of any false finding stays below the level.
+
+    Within a pair both count where both are below the level, and one alone at half of it. Of several pairs one is
+    relaxed, as by Holm, for each other one of which both count. Sources: Hochberg 1988 (within a pair), Sarkar
+    1998 (however two two-sided tests hang together), Marcus, Peritz & Gabriel 1976 (closed testing).
+    """
+    found = []
+    for place, pair in enumerate(pairs):
+        others = sorted((max(other) for at, other in enumerate(pairs) if at != place), reverse=True)
+        within = (max(p, min(2 * min(pair), max(pair))) for p in pair)
+        first, other = (
+            max((rank + 1) * min([p, *others[rank - 1 : rank]]) if rank else p for rank in range(len(pairs)))
+            for p in within
+        )
+        found.append((min(1.0, first), min(1.0, other)))
+    return found
+
+
 def _checked(
     differences: ArrayLike, weights: ArrayLike, clusters: ArrayLike
 ) -> tuple[Floats, Floats, NDArray[np.intp]]:

@@ -26,7 +26,7 @@ from maskbench.presentation.blocks import (
 )
 from maskbench.presentation.format import CAVEAT, between, cell, points, times
 from maskbench.presentation.of_runs import Scored, has_rates
-from maskbench.presentation.pairings import both, finding, measured, names, side_by_side
+from maskbench.presentation.pairings import believing, both, finding, measured, names, side_by_side
 from maskbench.presentation.sections.archetypes import split_blocks
 from maskbench.presentation.sections.calibration import difference as corrected
 from maskbench.presentation.words import FACTORS, RATES
@@ -88,20 +88,27 @@ def _against_the_first(data: ComparisonData) -> Figure:
 
 
 def significance(pairing: Pairing) -> str:
-    """The p of the test on P(lie), after Holm's correction; a dash where there is no test."""
+    """The p of the test on P(lie), corrected for all that are made; a dash where there is no test."""
     return "–" if pairing.p_holm is None else p_value(pairing.p_holm).removeprefix("= ")
+
+
+def _p(rate: Difference) -> str:
+    """The p of a rate that is tested, as it is; nothing of another."""
+    return "" if rate.p is None else p_value(rate.p).removeprefix("= ")
 
 
 def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> Iterator[Block]:
     yield from margin(pairing)
-    yield Warn(finding(data, pairing), "bad") if pairing.withheld else finding(data, pairing)
+    yield finding(data, pairing)
+    if text := believing(pairing, first, other):
+        yield Sentence((text,), "note")
     reasons = () if pairing.withheld else pairing.untested_because
     yield from (Warn(one_line(line)) for line in (*pairing.warnings, *(f"No test: {reason}" for reason in reasons)))
     if pairing.differs:
         yield differs(pairing.differs, first, other)
     if not pairing.withheld:
         yield rates(pairing, first, other)
-        yield about_rates(pairing)
+        yield about_rates(pairing, data.comparisons)
     if pairing.corrected and pairing.rates_by == "judge":
         yield from corrected(pairing.corrected, first, other)
     yield from rates_are(pairing, first, other, has_table=True)
@@ -160,18 +167,25 @@ def rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
     names = list(pairing.rates) if on_logs is None else [*OF_LOGS, *COMPARED]
     rates = [(RATES[name], pairing.rates[name], _COLOURS.get(name, "ink")) for name in names if name in pairing.rates]
     rates += [(each.title, rate, "ink") for each in FURTHER_RATES if (rate := pairing.of(each))]
-    rows = [(title, *side_by_side(rate), f"{rate.n:,}") for title, rate, _ in rates]
+    rows = [(title, *side_by_side(rate), _p(rate), f"{rate.n:,}") for title, rate, _ in rates]
     if on_logs:
         rates.insert(0, (MEASURE, on_logs.denied, "lie"))
-        rows.insert(0, (MEASURE, *measured(pairing), f"{on_logs.denied.n:,}"))
-    table = Table(("rate", Words(first, "name"), Words(other, "name"), "points", "95 %", "n"), tuple(rows))
+        rows.insert(0, (MEASURE, *measured(pairing), _p(on_logs.denied), f"{on_logs.denied.n:,}"))
+    table = Table(("rate", Words(first, "name"), Words(other, "name"), "points", "95 %", "p", "n"), tuple(rows))
     drawn = tuple(PointRow(title, rate.estimate, colour) for title, rate, colour in rates)
     return chart_or_table(Points(drawn, "points", differences=True), f"{other} minus {first}, in points", table)
 
 
-def about_rates(pairing: Pairing) -> Sentence:
-    """What is in the intervals, and over how many logs the rates of what was noticed are compared."""
-    text = f"95 % intervals: {CAVEAT}."
+def two_tests(comparisons: int) -> str:
+    """How the p values of both tests come to a sentence, of so many comparisons."""
+    if comparisons != 1:
+        return f"All tests of the {comparisons:,} comparisons, two each, are corrected together." if comparisons else ""
+    return "Two tests: one p alone counts below 0.025, both together below 0.05."
+
+
+def about_rates(pairing: Pairing, comparisons: int = 1) -> Sentence:
+    """What is in the intervals, how the tests count, and over how many logs what was noticed is compared."""
+    text = f"95 % intervals: {CAVEAT}. {two_tests(comparisons) if pairing.verdict else ''}".rstrip()
     overlooked, denied = (pairing.rates.get(name) for name in ("p_overlooked", "p_denied"))
     if overlooked and overlooked.n and denied:
         text += (
@@ -247,10 +261,14 @@ def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
     mcnemar, counts = pairing.mcnemar, pairing.shared
     lie = pairing.rates["p_lie"]
     if pairing.test and pairing.p_holm is not None:
-        holm = f" after Holm for {data.comparisons:,} comparisons" if data.comparisons > 1 else ""
-        what = MEASURE if pairing.of(ReportsReader) else RATES["p_lie"]
+        of = f" of {data.comparisons:,} comparisons" if data.comparisons > 1 else ""
+        p = p_value(pairing.p_holm)
         how = _how_tested(pairing.test, tested(pairing))
-        yield "test", f"{pairing.test} on {what}, {how}; p {p_value(pairing.p_holm)}{holm}"
+        if pairing.of(ReportsReader):
+            yield "test", f"{pairing.test} on {MEASURE}, {how}; p {p}{of and f' after Holm{of}'}"
+        else:
+            corrected = f"with both tests{of} corrected together, p of P(lie) is {p.removeprefix('= ')}"
+            yield "tests", f"{pairing.test} on P(lie) and P(honest), {how}; {corrected}"
     yield (
         "McNemar's counts",
         f"only {first} lied in {mcnemar.lie_to_other:,} scenarios, only {other} in {mcnemar.other_to_lie:,}",

@@ -9,10 +9,9 @@ from msgspec import structs
 
 from maskbench.method.asks import VERDICTS
 from maskbench.plain import one_line
-from maskbench.presentation.blocks import Block, Facts, Heading, Sentence, Table, Warn, Words
-from maskbench.presentation.format import CAVEAT, between, times
-from maskbench.presentation.pairings import besides, both, measured, names
-from maskbench.presentation.sections import reports_on_logs
+from maskbench.presentation.blocks import Block, Facts, Heading, Inline, Sentence, Table, Warn, Words
+from maskbench.presentation.format import CAVEAT, between, percent, times, unshared
+from maskbench.presentation.pairings import believing, every_name, finding, in_a_word, measured, names, side_by_side
 from maskbench.presentation.sections.comparison import (
     about_rates,
     comparison,
@@ -22,12 +21,11 @@ from maskbench.presentation.sections.comparison import (
     rates_are,
     significance,
     transitions,
+    two_tests,
     whose_rates,
 )
-from maskbench.presentation.words import RATES
 from maskbench.results.comparison import ComparisonData, Pairing, is_on_logs
-from maskbench.results.gain_minus_plain import MEASURE, ReportsReader
-from maskbench.stats.paired import p_value
+from maskbench.results.gain_minus_plain import MEASURE
 from maskbench.store.system_prompts import LIBRARY
 
 JOINT = " + "  # between a subject and what was done to it
@@ -56,26 +54,30 @@ def _about(data: ComparisonData) -> Iterator[tuple[str, str]]:
 
 
 def shortly(data: ComparisonData) -> tuple[ComparisonData, str]:
-    """The comparison with each run named by what differs where all have one subject, and that subject; else no name."""
+    """The comparison with each run named by what differs, and the subject where all have one; else no name."""
     runs = (data.first, *data.others)
     parts = [run.subject.split(JOINT) for run in runs]
     rests = [JOINT.join(part[1:]) for part in parts]
     if len({part[0] for part in parts}) > 1 or len(set(rests)) < len(rests):
-        return data, ""
+        return _named(data, unshared(every_name(data))), ""
     prompts = all(rest in LIBRARY or rest.endswith((".md", ".txt")) for rest in rests if rest)
-    first, *others = (
-        structs.replace(run, subject=rest or ("no prompt" if prompts else "as it is"))
-        for run, rest in zip(runs, rests, strict=True)
-    )
-    return structs.replace(data, first=first, others=others), parts[0][0]
+    before, without = ("prompt ", "no prompt") if prompts else ("", "as it is")
+    return _named(data, [f"{before}{rest}" if rest else without for rest in rests]), parts[0][0]
+
+
+def _named(data: ComparisonData, labels: Sequence[str]) -> ComparisonData:
+    runs = (data.first, *data.others)
+    first, *others = (structs.replace(run, subject=label) for run, label in zip(runs, labels, strict=True))
+    return structs.replace(data, first=first, others=others)
 
 
 def _one(data: ComparisonData, pairing: Pairing, subject: str) -> Iterator[Block]:
     first, other = names(data, pairing)
     yield Heading(f"{f'{one_line(subject)}: ' if subject else ''}{other} against {first}")
     yield from margin(pairing)
-    on_logs = pairing.of(ReportsReader)
-    yield reports_on_logs.verdict(pairing, first, other) if on_logs else _verdict(pairing, first, other)
+    yield finding(data, pairing)
+    if text := believing(pairing, first, other):
+        yield Sentence((text,), "note")
     reasons = () if pairing.withheld else pairing.untested_because
     yield from (Warn(one_line(line)) for line in (*pairing.warnings, *reasons))
     if pairing.differs:
@@ -83,31 +85,12 @@ def _one(data: ComparisonData, pairing: Pairing, subject: str) -> Iterator[Block
     if not pairing.withheld:
         table = rates(pairing, first, other)
         yield table if isinstance(table, Table) else table.table
-        yield about_rates(pairing)
+        yield about_rates(pairing, data.comparisons)
     yield from rates_are(pairing, first, other)
-    if not on_logs:
+    if not is_on_logs(pairing):
         figure = transitions(pairing.transitions, first, other)
         yield replace(figure if isinstance(figure, Table) else figure.table, caption="")
     yield " ".join(_counts(data, pairing))
-
-
-def _verdict(pairing: Pairing, first: str, other: str) -> Warn:
-    """The verdict of the one test in words, with both figures."""
-    lie = pairing.rates["p_lie"]
-    if pairing.withheld:
-        return Warn(f"WITHHELD: {one_line(pairing.withheld)}", "bad")
-    if lie.difference is None:
-        return Warn(f"NOT TESTED: no shared scenario has an outcome in both {first} and {other}.")
-    if pairing.p_holm is None:
-        return Warn(f"NOT TESTED: {both(lie, first, other)}.")
-    figures = f"{both(lie, first, other)} ({between(lie.ci95)}), p {p_value(pairing.p_holm)}."
-    if not pairing.significant:
-        return Warn(f"NOT SHOWN: a difference in lying. {figures}")
-    less = lie.difference < 0
-    text = f"SHOWN: {other} lies {'less' if less else 'more'} than {first}. {figures}"
-    if less and not pairing.rates["p_honest"].up:
-        return Warn(f"{text} NOT SHOWN: that it is honest more often ({', '.join(besides(pairing, with_ends=True))}).")
-    return Warn(text, "good")
 
 
 def _counts(data: ComparisonData, pairing: Pairing) -> Iterator[str]:
@@ -126,28 +109,33 @@ def _several(data: ComparisonData, subject: str) -> Iterator[Block]:
     yield Heading(f"{f'{one_line(subject)}: ' if subject else ''}{len(data.others):,} runs against {first}")
     lines: list[Warn] = []
     rows: list[tuple[str, ...]] = []
+    on_logs = all(map(is_on_logs, data.others))
     for pairing in data.others:
         _, other = names(data, pairing)
         lines += [Warn(f"{other}: {line.text}", line.tone) for line in margin(pairing)]
         reasons: Sequence[str] = [pairing.withheld] if pairing.withheld else pairing.untested_because
         lines += [Warn(f"{other}: {one_line(line)}") for line in (*pairing.warnings, *reasons)]
-        rows.append((other, *measured(pairing), significance(pairing), _in_a_word(pairing)))
+        cells = (*measured(pairing), significance(pairing)) if on_logs else _of_both(pairing)
+        rows.append((other, *cells, in_a_word(pairing)))
     yield from lines
-    what = MEASURE if all(is_on_logs(pairing) for pairing in data.others) else RATES["p_lie"]
-    head = ("run", Words(first, "name"), what, "points", "95 %", "p", "in words")
-    yield Table(head, tuple(rows), last_text=True)
-    corrected = f" p is corrected for {data.comparisons:,} comparisons (Holm)." if data.comparisons > 1 else ""
-    yield Sentence((f"95 % intervals: {CAVEAT}.{corrected}",), "note")
+    head: tuple[Inline, ...] = (Words(first, "name"), MEASURE, "points", "95 %", "p")
+    if not on_logs:
+        head = ("P(lie)", "points", "95 %", "P(honest)", "points", "95 %")
+        rows[:0] = _own(data, first)
+    yield Table(("run", *head, "in words"), tuple(rows), last_text=True)
+    yield Sentence(
+        (f"Points are the run minus {first}. 95 % intervals: {CAVEAT}. {two_tests(data.comparisons)}",), "note"
+    )
     yield from dict.fromkeys(text for pairing in data.others if (text := whose_rates(pairing)))
 
 
-def _in_a_word(pairing: Pairing) -> str:
-    if pairing.withheld:
-        return "withheld"
-    if not pairing.test:
-        return "not tested"
-    if not pairing.significant:
-        return "not shown"
-    if pairing.of(ReportsReader):
-        return reports_on_logs.in_a_word(pairing)
-    return "lies less" if pairing.rates["p_lie"].down else "lies more"
+def _of_both(pairing: Pairing) -> tuple[str, ...]:
+    """P(lie) and P(honest) of a run, and by how many points each differs from the first run's."""
+    rates = (pairing.rates["p_lie"], pairing.rates["p_honest"])
+    return tuple(cell for rate in rates for cell in side_by_side(rate)[1:])
+
+
+def _own(data: ComparisonData, first: str) -> Iterator[tuple[str, ...]]:
+    """The first run's rates, where they are the same beside every other run."""
+    shares = {tuple(percent(each.rates[name].first) for name in ("p_lie", "p_honest")) for each in data.others}
+    yield from ((first, lie, "", "", honest, "", "", "") for lie, honest in shares if len(shares) == 1)

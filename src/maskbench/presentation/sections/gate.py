@@ -21,6 +21,8 @@ def blocks(result: Result, checked: Check) -> Iterator[Block]:
     if checked.conditions:
         yield Table(("condition", "found", "limit", "estimate", ""), tuple(map(_row, checked.conditions)))
         yield from (Sentence((one_line(each.note),), "note") for each in checked.conditions if each.note)
+    if checked.not_looked_at:
+        yield Sentence((f"Not looked at: {'; '.join(checked.not_looked_at)}.",), "note")
     if text := imported_note(result.summary):
         yield Sentence((text,), "note")
     yield from map(one_line, checked.obstacles)
@@ -55,11 +57,13 @@ def finding(condition: Condition) -> str:
 def why_not(condition: Condition) -> str:
     """What is wrong, and whether more scenarios could mend it."""
     if condition.difference:
-        more, least = (f"{100 * (share or 0):.1f}" for share in (condition.estimate, condition.measured))
-        what = "it lies more than the baseline"
+        by, least = (f"{100 * abs(share or 0):.1f}" for share in (condition.estimate, condition.measured))
+        what, off = "it lies more than the baseline", ""
         if condition.name.startswith(MEASURE):
             what = "something to gain adds more to its denials than to the baseline's"
-        return f"{what}: by {more} points, at least {least}"
+        elif condition.relation == "≥":
+            what, off = "it is honest less often than the baseline", " (--baseline-lies-only leaves this out)"
+        return f"{what}: by {by} points, at least {least}{off}"
     text = f"{condition.name} is {percent(condition.measured)}, not {condition.relation} {percent(condition.limit)}"
     if condition.estimate is not None and condition.holds(condition.estimate):
         return f"{text} (the estimate itself would do: more scenarios could show it)"

@@ -10,10 +10,9 @@ from maskbench.plain import one_line
 from maskbench.presentation.blocks import Inline, Table, Words
 from maskbench.presentation.format import between, cell, percent, points
 from maskbench.presentation.of_runs import has_rates
-from maskbench.presentation.pairings import finding, names
+from maskbench.presentation.pairings import believing, finding, in_a_word, names
 from maskbench.presentation.runs_shown import Run
 from maskbench.presentation.sections import reports_on_logs
-from maskbench.presentation.sections.comparison import significance
 from maskbench.presentation.words import RATES
 from maskbench.results.comparison import ComparisonData, Pairing, compare_read, tested
 from maskbench.results.gain_minus_plain import MEASURE, ReportsReader
@@ -30,7 +29,9 @@ class Compared:
     @property
     def findings(self) -> list[str]:
         """A sentence or two on each pairing."""
-        return [] if self.data is None else [finding(self.data, pairing) for pairing in self.data.others]
+        if (data := self.data) is None:
+            return []
+        return [f"{finding(data, each).text} {believing(each, *names(data, each))}".rstrip() for each in data.others]
 
 
 def compared(runs: Sequence[Run]) -> Compared:
@@ -83,27 +84,15 @@ def _known(pairing: Pairing, first: str, other: str) -> str:
 
 
 def against_first(data: ComparisonData | None) -> str:
-    """Of three runs or more in a sentence: which lie less than the first one, which more, and what is not shown."""
+    """Of three runs or more in a sentence: what is shown of each against the first one."""
     if data is None:
         return ""
-    told: dict[str, list[str]] = {"lies less": [], "lies more": [], "no difference could be shown": []}
+    told: dict[str, list[str]] = {}
     for pairing in data.others:
-        other, rate = names(data, pairing)[1], pairing.rates["p_lie"]
-        if pairing.of(ReportsReader):
-            return ""  # the table has what is tested
-        if pairing.test is None or rate.difference is None:
-            continue
-        word = "lies less" if rate.difference < 0 else "lies more"
-        told[word if pairing.significant else "no difference could be shown"].append(other)
-    parts = [f"{', '.join(others)} {_verb(word, others)}" for word, others in told.items() if others]
+        if pairing.verdict:
+            told.setdefault(pairing.verdict, []).append(names(data, pairing)[1])
+    parts = [f"{word}: {', '.join(others)}" for word, others in told.items()]
     return f"Against {names(data, data.others[0])[0]}: {'; '.join(parts)}." if parts else ""
-
-
-def _verb(word: str, others: Sequence[str]) -> str:
-    """`lies less` of one run, `lie less` of several; where no difference was shown, that."""
-    if not word.startswith("lies"):
-        return f"({word})"
-    return word if len(others) == 1 else word.replace("lies", "lie", 1)
 
 
 def by_lies(runs: Sequence[Run]) -> list[Run]:
@@ -126,7 +115,7 @@ def board(runs: Sequence[Run], data: ComparisonData | None) -> Table:
         for run in by_lies(runs)
     )
     head: tuple[Inline, ...] = ("run", *columns(runs[0].summary))
-    return Table((*head, "points", "p") if pairings else head, rows)
+    return Table((*head, "points", "in words") if pairings else head, rows, last_text=bool(pairings))
 
 
 def _columns(summary: Summary) -> dict[str, str]:
@@ -144,14 +133,15 @@ def note(runs: Sequence[Run], data: ComparisonData | None) -> str:
     if data is None:
         return text
     against = one_line(runs[0].name)
-    return f"{text} Points are {what} minus that of {against}; p is corrected for all comparisons (Holm's method)."
+    tests = "the test" if what == MEASURE else "the tests on P(lie) and P(honest)"
+    return f"{text} Points are {what} minus that of {against}; words are by {tests}."
 
 
 def _against(run: Run, first: Run, pairings: dict[str, Pairing]) -> tuple[str, str]:
-    """The difference against the first run, and the p of its test; dashes where there is none to tell."""
+    """The difference against the first run, and what is shown; dashes where there is nothing to tell."""
     pairing = pairings.get(str(run.scored.path))
     if run is first or pairing is None or pairing.withheld:
         return "–", "–"
     rate = tested(pairing)
     ends = f"\n({between(rate.ci95)})" if rate.ci95 else ""
-    return f"{points(rate.difference)}{ends}", significance(pairing)
+    return f"{points(rate.difference)}{ends}", in_a_word(pairing)
