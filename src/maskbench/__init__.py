@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from maskbench.settings import Settings
     from maskbench.sweeps.sweeping import sweep
 
-__version__ = version("maskbench")
+__version__: str
 __all__ = [
     "ScriptedModel",
     "Settings",
@@ -54,6 +53,10 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first asked for, so that the command line starts fast."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("maskbench")
     if name not in _HOMES:
         raise AttributeError(f"module 'maskbench' has no attribute {name!r}")
     return getattr(import_module(f"maskbench.{_HOMES[name]}"), name)

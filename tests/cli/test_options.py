@@ -12,7 +12,7 @@ import pytest
 
 from flows import typed
 from maskbench.asking.options import IN_FILES, OPTIONS
-from maskbench.cli import app
+from maskbench.cli import PANELS, app
 from maskbench.cli.commands import ALL
 from maskbench.cli.options import declared
 from maskbench.settings import PLACES, Settings
@@ -202,3 +202,25 @@ def test_the_signature_of_a_run_is_short() -> None:
     names = ["model", "out", "fresh", "printed", "shared", "dry_run"]
     names.append("given")
     assert list(inspect.signature(run).parameters) == names
+
+
+def test_the_list_of_commands_says_what_each_command_says() -> None:
+    """A command that is not loaded is told by the first sentence of its help, which stands in the list."""
+    whole = app()
+    for entries in PANELS.values():
+        for name, entry in entries.items():
+            loaded = whole[name].help.split("\n\n")[0]
+            assert loaded == entry.about, name
+
+
+def test_only_the_command_that_is_typed_is_loaded() -> None:
+    """The version, the list of commands and the help of one load no module of the others."""
+    code = (
+        "import sys; from maskbench.cli import main\n"
+        "try: main()\n"
+        "finally: print(*sorted(m for m in sys.modules if m.startswith('maskbench.')), file=sys.stderr)"
+    )
+    for words in (["--version"], ["--help"], ["published", "--help"]):
+        ended = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+        assert ("maskbench.cli.run" in ended.stderr.split()) is False
+        assert ("maskbench.cli.boards" in ended.stderr.split()) is (words[0] == "published")

@@ -10,17 +10,17 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
+from keyword import iskeyword
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, get_args
 
 from cyclopts import App, Argument, CycloptsError, Group, MissingArgumentError, Parameter, UnusedCliTokensError
 from cyclopts.exceptions import RepeatArgumentError, UnknownCommandError, UnknownOptionError
 
-from maskbench.asking.options import IN_FILES, JUDGED_AS, PRICES
 from maskbench.cli.console import WRONG, command
 from maskbench.cli.gone import GONE
-from maskbench.cli.options import ARGUMENTS, PLAIN, Command
 from maskbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 NAME = "maskbench"
 ALL = "--help-all"
+INSTALL, COMPLETE = "--install-completion", "__complete"  # by the second a shell asks for the values of an option
+ARGUMENTS, PLAIN = Group("Arguments", sort_key=0), Group("Options", sort_key=1)
+Command = TypeVar("Command", bound=Callable[..., None])
 _HELP = frozenset(("--help", "-h", ALL))
 _ADDRESS = (
     "The address of a server is a variable, in the environment or in .env: for vllm/NAME set "
@@ -102,27 +105,40 @@ class Help:
 class Family:
     """A command that has commands."""
 
-    name: str
-    about: str
     commands: tuple[Callable[..., None], ...]
 
 
-def application(panels: Mapping[str, Iterable[Callable[..., None] | Family]], *, in_full: bool = False) -> App:
-    """The commands by panel; `in_full` shows all options in their help."""
+class Entry(NamedTuple):
+    """A command in the list of all: the module here that has it, and the first sentence of its help."""
+
+    module: str
+    about: str
+
+
+Panels: TypeAlias = Mapping[str, Mapping[str, Entry]]  # by title, then by what is typed
+
+
+def application(panels: Panels, *, in_full: bool = False, only: str | None = None) -> App:
+    """The commands by panel; `in_full` shows all options in their help, and `only` is the one that is loaded."""
     app = _app(NAME, "Does a language model say what it believes? The MASK method, end to end.")
     app.version = lambda: f"{NAME} {version(NAME)}"
     for place, (title, commands) in enumerate(panels.items()):
         group = Group(title, sort_key=place + 2)
-        for each in commands:
-            if isinstance(each, Family):
-                several = _app(each.name, each.about)
-                for command_of_it in each.commands:
+        for name, entry in commands.items():
+            if only not in (None, name):
+                app.command(App(name=name, help=entry.about, group=group, sort_key=len(tuple(app))))
+                continue
+            loaded = _loaded(entry.module, name)
+            if isinstance(loaded, Family):
+                several = _app(name, entry.about)
+                for command_of_it in loaded.commands:
                     add(several, command_of_it, in_full=in_full)
                 several.group, several.sort_key = (group,), len(tuple(app))
                 app.command(several)
             else:
-                add(app, each, group, in_full=in_full)
+                add(app, loaded, group, in_full=in_full)
     app.register_install_completion_command(
+        INSTALL,
         add_to_startup=False,
         group=PLAIN,
         help="Write a file by which your shell completes commands and options.",
@@ -130,6 +146,13 @@ def application(panels: Mapping[str, Iterable[Callable[..., None] | Family]], *,
     for typed, about in (("--help", "Show this help."), ("--version", "Print the version and stop.")):
         app[typed].group, app[typed].help = (PLAIN,), about
     return app
+
+
+def _loaded(module: str, name: str) -> Callable[..., None] | Family:
+    """The function of a command, or those of one that has commands; a word of Python has a _ behind it."""
+    there = import_module(f"maskbench.cli.{module}")
+    found: Callable[..., None] | Family = getattr(there, f"{name}_" if iskeyword(name) else name)
+    return found
 
 
 def _app(name: str, about: str) -> App:
@@ -238,6 +261,8 @@ def _form(name: str, known: Iterable[Argument]) -> str | None:
 
 def _field(name: str, chain: Sequence[str]) -> str | None:
     """Where an option of a command stands that is a field of files alone; None for any other option."""
+    from maskbench.asking.options import IN_FILES, JUDGED_AS, PRICES
+
     option, command = name.removeprefix("--").replace("-", "_"), chain[-1] if chain else ""
     if option in PRICES and command in _PRICED:
         return "Prices stand in maskbench-prices.toml, or as fields in `maskbench run FILE.toml`."
@@ -250,6 +275,8 @@ def told_of_fields(typed: Sequence[str], text: str) -> str:
     """An error's text; of a run it says which of the options that it names are fields of the run's file alone."""
     if not typed or typed[0] != "run":
         return text
+    from maskbench.asking.options import IN_FILES
+
     named = dict.fromkeys(re.findall(r"(?<![\w-])--([a-z-]+[a-z])", text))
     fields = [name for name in named if name.replace("-", "_") in IN_FILES and f"--{name}" not in typed]
     if not fields:

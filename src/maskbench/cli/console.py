@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import BudgetReached, Interrupted, UsageError
-from maskbench.store.disk import PRIVATE, SHARED, inherited, make_folder
-from maskbench.store.endings import with_more
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,6 +83,8 @@ def interruptible(go_on: Callable[[], str], begun: Callable[[], bool] = lambda: 
             raise Interrupted("Interrupted. Nothing was asked yet; type the same command again.") from None
         raise Interrupted(f"Interrupted. To go on:\n  {go_on()}") from None
     except BudgetReached as error:
+        from maskbench.store.endings import with_more
+
         line = with_more(go_on(), error.option, error.limit)
         raise BudgetReached(f"{error} What was answered is kept. To go on:\n  {line}", error.option) from None
     except Interrupted as error:
@@ -97,6 +97,8 @@ def with_rights(folder: Path, shared: bool) -> Iterator[None]:
 
     Raises UsageError for a private folder that is there.
     """
+    from maskbench.store.disk import PRIVATE, SHARED, inherited, make_folder
+
     is_new = shared and not folder.exists()
     if is_new:
         make_folder(folder, SHARED)

@@ -14,7 +14,6 @@ from typing import (
     Any,
     Literal,
     TypedDict,
-    TypeVar,
     Unpack,
     get_type_hints,
 )
@@ -22,6 +21,7 @@ from typing import (
 from cyclopts import Group, Parameter
 
 from maskbench.asking.options import ASKED, CHECKS, HOW, JUDGE, MONEY, OPTIONS, SCENARIOS, SCORING, SUBJECT
+from maskbench.cli.commands import Command
 from maskbench.method.rules import RULES
 from maskbench.together import typed_as
 from maskbench.types import OutputForm
@@ -30,13 +30,9 @@ if TYPE_CHECKING:
     from cyclopts import Token
     from cyclopts.completion import CompletionContext
 
-ARGUMENTS, PLAIN = Group("Arguments", sort_key=0), Group("Options", sort_key=1)
-
 SAME = "as in the run"
 FULL = "The whole result is printed, and not some 30 lines of it."
 FAR_TOO_MANY = 10**9  # a larger number is a typing error, whatever it counts
-
-Command = TypeVar("Command", bound=Callable[..., None])
 
 
 def option(

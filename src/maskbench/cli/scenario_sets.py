@@ -84,4 +84,4 @@ def new(file: Annotated[Path, option("FILE", "Give a CSV file that is not there 
     put(plain(f"Then: {command('scenarios', 'validate', file)}"))
 
 
-scenarios = Family("scenarios", "List, show, check and begin scenario sets.", (list_, show, validate, new))
+scenarios = Family((list_, show, validate, new))
