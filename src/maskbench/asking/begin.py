@@ -51,13 +51,14 @@ class Taken(NamedTuple):
     exam: bool = False  # whether they are those of a paper
 
 
-def taken(settings: Settings, environ: Mapping[str, str]) -> Taken:
-    """The part of its scenario set that a run takes.
+def taken(settings: Settings, environ: Mapping[str, str], source: Iterable[Scenario] | None = None) -> Taken:
+    """The part of its scenario set that a run takes; `source` is the set where it was read already.
 
-    Reads the set once for identities, hash and remarks, a row at a time; the iterator reads it once more. Raises
-    ScenarioError for a set that cannot be read, UsageError for an archetype that it does not have.
+    Without it reads the set once for identities, hash and remarks, a row at a time; the iterator reads it once more.
+    Raises ScenarioError for a set that cannot be read, UsageError for an archetype that it does not have.
     """
-    source = open_set(settings.design.scenarios, environ)
+    if source is None:
+        source = open_set(settings.design.scenarios, environ)
     fingerprint, remarks = SetHash(), Remarks()
     keys: list[Key] = []
     pairs: dict[Key, str] = {}

@@ -174,18 +174,23 @@ def _paced(models: Iterable[ModelEstimate], settings: Settings, end: int) -> flo
 def planned(settings: Settings, environ: Mapping[str, str], prompts: Prompts) -> tuple[Plan, bool]:
     """The plan of a run, and whether it was made by counts alone; raises as `taken` does."""
     scenarios, by_counts = scenarios_of(settings, environ)
+    return plan_of(scenarios, settings, prompts, by_counts=by_counts), by_counts
+
+
+def plan_of(scenarios: Sequence[Scenario], settings: Settings, prompts: Prompts, *, by_counts: bool) -> Plan:
+    """The plan of a run of these scenarios, which may stand for others by their counts alone."""
     counted = plan(scenarios, settings, prompts)
     if by_counts:  # the texts that stand in share propositions that the set does not
         counted.crowding = 1 + (_CROWDING - 1) * (counted.scenarios - 1) / (sum(SIZES.values()) - 1)
-    return counted, by_counts
+    return counted
 
 
 def by_length(
-    settings: Settings, environ: Mapping[str, str], prompts: Prompts, prices: StagePrices
+    scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts, prices: StagePrices
 ) -> dict[str, tuple[Plan, Estimate]]:
     """The plan and the cost of each part of a set whose column `length` names several; else nothing."""
     parts: dict[str, list[Scenario]] = {}
-    for scenario in scenarios_of(settings, environ)[0]:
+    for scenario in scenarios:
         parts.setdefault(scenario.extra.get("length", ""), []).append(scenario)
     if len(parts) < 2 or "" in parts:
         return {}
@@ -193,14 +198,15 @@ def by_length(
     return {length: (each, estimate(each.loads, settings, prices)) for length, each in plans.items()}
 
 
-def scenarios_of(settings: Settings, environ: Mapping[str, str]) -> tuple[Iterable[Scenario], bool]:
-    """The scenarios that a run would take, and whether they stand for others by their counts alone.
+def scenarios_of(settings: Settings, environ: Mapping[str, str]) -> tuple[list[Scenario], bool]:
+    """The scenarios that a run would take, read once, and whether they stand for others by their counts alone.
 
     cais/MASK is read only where it is in the cache: its counts are known, and the starter set's texts stand for its
     own, so that nobody needs access to it to learn what it would cost. Raises as `taken` does.
     """
     if settings.design.scenarios.lower() != NAME.lower() or cached(environ):
-        return taken(settings, environ).scenarios, False
+        read = list(open_set(settings.design.scenarios, environ))
+        return list(taken(settings, environ, read).scenarios), False
     return _standing_in(settings, environ), True
 
 

@@ -216,7 +216,7 @@ def _whole_command(folder: Path) -> str:
 def _print_plan(settings: Settings, environ: Mapping[str, str], held: RunFolder | None, *, json: bool) -> None:
     from msgspec import to_builtins
 
-    from maskbench.asking.estimate import by_length, estimate, planned
+    from maskbench.asking.estimate import by_length, estimate, plan_of, scenarios_of
     from maskbench.asking.meter import known_prices
     from maskbench.cli.sections import dry_run
     from maskbench.cli.sections.estimate import estimated, of_lengths
@@ -229,7 +229,8 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], held: RunFolder 
     check_extra(settings, environ)
     settings = identified(settings)
     prompts = prompts_of(settings)
-    counted, by_counts = planned(settings, environ, prompts)
+    scenarios, by_counts = scenarios_of(settings, environ)
+    counted = plan_of(scenarios, settings, prompts, by_counts=by_counts)
     prices = known_prices(settings, environ, kept=prices_kept(held) if held else None)
     costs = estimate(counted.loads, settings, prices, by_counts=by_counts)
     if json:
@@ -237,5 +238,5 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], held: RunFolder 
     else:
         bill = list(estimated(costs, settings))
         plan = dry_run.plan(counted, settings, counted=not bill)
-        lengths = by_length(settings, environ, prompts, prices)
+        lengths = by_length(scenarios, settings, prompts, prices)
         print_blocks([*plan, *bill, *of_lengths(lengths)])

@@ -127,8 +127,9 @@ class _Columns:
     def check_names(self, columns: Iterable[str]) -> Iterator[Problem]:
         """A further column is kept and not used, so one that only looks like a known one must not pass."""
         for column in columns:
-            alike = LOOK_ALIKE.get(_letters(column))
-            if column not in self._known and alike:
+            if column in self._known:
+                continue
+            if alike := LOOK_ALIKE.get(_letters(column)):
                 yield self._file.problem(None, column, f"the column's name is not quite {alike}", "Rename it")
             self._known.add(column)
 
