@@ -99,6 +99,6 @@ def test_text_is_text_in_a_notebook(tmp_path: Path) -> None:
     """What prints itself is printed where it is asked to, once and without colours, whatever the kernel wants."""
     text = list(lines(tmp_path))
     words = " ".join(text).split()
-    assert sum(words[place + 1] == "against" for place, word in enumerate(words) if word.endswith("/b")) == 1
+    assert sum(words[place + 1] == "against" for place, word in enumerate(words) if word == "b") == 1
     assert sum(line.startswith("outcome ") for line in text) == 1
     assert not any("\x1b" in line for line in text)
