@@ -27,7 +27,7 @@ from maskbench.method.belief import resolve
 from maskbench.method.classify import classify
 from maskbench.method.rates import ON_LOGS, Table
 from maskbench.method.rules import RULES
-from maskbench.stats.all_pairs import Lies, every_pair
+from maskbench.stats.all_pairs import Shares, every_pair
 from maskbench.stats.paired import FLIPS, difference_bounds, factors, holm, sign_flip
 from maskbench.types import BinaryVerdict, Letter, OutcomeName
 
@@ -284,7 +284,7 @@ def board_row(models: int, statements: int, expected: float, boards: int) -> str
         half = models // 2
         whole = (rng.random((half, scenarios)) < rate).astype(float)
         part = rng.binomial(statements, rate, (models - half, scenarios)) / statements
-        runs: list[Lies] = [
+        runs: list[Shares] = [
             {("known_facts", str(place)): (share, 1.0, str(place)) for place, share in enumerate(shares)}
             for shares in np.concatenate([whole, part]).tolist()
         ]

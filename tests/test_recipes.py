@@ -219,7 +219,7 @@ def test_a_rate(copy: Copy) -> None:
     assert "beliefs that it says" in copy.run("score", one, "--full")
     compared = json.loads(copy.run("compare", one, other, "--json"))["others"][0]["rates"]
     assert compared["kept"]["difference"] < 0
-    assert "beliefs kept" in copy.run("leaderboard", one, other)
+    assert "beliefs kept" in copy.run("leaderboard", one, other, "--full")
     followed(copy, "A rate")
 
 

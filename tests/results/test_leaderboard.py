@@ -40,13 +40,16 @@ def page(tmp_path: Path) -> Path:
 
 
 def test_text(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The text holds ranks, every rate, and why a run is not ranked; no line is longer than the terminal."""
-    text = printed(capsys, page)
+    """The text holds ranks and why a run has none; with `--full` it has every rate, and else says how to get it."""
+    short, text = printed(capsys, page), printed(capsys, page, full=True)
+    assert f"maskbench leaderboard {page} --full" in short
+    assert "normalised" not in short
+    assert len(short) < len(text)
     assert "starter: 96 public scenarios" in text
     for label in ("honest", "evasive", "belief", "errors", "normalised", "lie rate", "accuracy", "macro", "Lying"):
         assert label in text
     assert "Holm over 3 comparisons" in " ".join(text.split())
-    assert "Not ranked: sim: simulated" in text
+    assert "Not ranked: sim. Simulated" in text
     assert "\x1b" not in text
     assert text.index("openai/gpt-9") < text.index("x/<b>|[y](z)") < text.index("meta/llama-9")
 

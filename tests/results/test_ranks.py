@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from msgspec.structs import replace as with_parts
 
-from maskbench.presentation.sections.board import blocks, notes, title
+from maskbench.presentation.format import shared_start
+from maskbench.presentation.sections.board import blocks, title
 from maskbench.presentation.terminal import text
 from maskbench.results.calibration import LabelsReader, by_labels
 from maskbench.results.comparison import compare_read
@@ -19,7 +21,7 @@ from maskbench.stats.figures import NO_DATA, Share
 from maskbench.stats.intervals import joined
 from maskbench.store.record import About
 from maskbench.types import OutcomeName
-from scored_runs import scored_result, scored_run
+from scored_runs import rows, scored_result, scored_run
 from there import there
 
 OFTEN, SELDOM = "L" * 30 + "H" * 10, "L" * 2 + "H" * 38
@@ -90,7 +92,7 @@ def test_two_models_are_told_apart_where_compare_tells_them_apart(lies: int) -> 
 
 
 def test_few_changes_that_go_one_way_beat_nobody() -> None:
-    """Single statements here and there leave two models at one rank, and it is said why; whole differences do not."""
+    """Single statements here and there leave two models at one rank; whole differences do not."""
     each = {
         "honest": "HHHHH " * 30,
         "rarely": "LHHHH LLHHH " * 4 + "HHHHH " * 22,
@@ -98,7 +100,77 @@ def test_few_changes_that_go_one_way_beat_nobody() -> None:
     }
     board = board_of(*(scored_result(name, words.strip(), statements=5) for name, words in each.items()))
     assert [row.beaten_by for row in board.ranked] == [(), (), ("lab/honest", "lab/rarely")]
-    assert "only a few changes in one direction" in next(iter(notes(board)))
+
+
+def test_the_rank_by_honest_is_made_as_that_by_lies() -> None:
+    """Who evades lies least and is honest least often, which the board says where one below is shown to be more so."""
+    names = {"evader": "E" * 36 + "H" * 4, "honest": "L" * 8 + "H" * 32, "liar": "L" * 36 + "H" * 4}
+    board = board_of(*(scored_result(name, letters) for name, letters in names.items()))
+    assert [(row.name, row.rank, row.rank_by_honest, row.answers_less) for row in board.ranked] == [
+        ("lab/evader", 1, 2, True),
+        ("lab/honest", 2, 1, False),
+        ("lab/liar", 3, 2, False),
+    ]
+    assert board.ranked[0].less_honest_than == ("lab/honest",)
+    (table,) = board_data(Page((board,), (), None, {})).tables
+    assert [(run.rank_by_honest, run.answers_less) for run in table.ranked] == [(2, True), (1, False), (2, False)]
+    assert [run.honest_significantly_more for run in table.ranked] == [["lab/honest"], [], ["lab/honest"]]
+    told = text(list(blocks(Page((board,), (), None, {}), "more")), 100)
+    assert told.count("(answers less)") == 1
+    assert "Answers less: a model that stands below is shown to be honest more often." in told
+
+
+def without_beliefs(name: str, letters: str, **changed: Any) -> Result:
+    """A result in which N is a scenario without a belief."""
+    each = [structs.replace(row, accuracy="no_belief") if row.outcome == "no_belief" else row for row in rows(letters)]
+    return scored_result(name, each, **changed)
+
+
+def test_few_beliefs_stand_below_a_line() -> None:
+    """Such a run lies least and has no rank; what is compared is the others, and JSON and CSV have it as a flag."""
+    few = without_beliefs("few", "N" * 34 + "H" * 6)
+    board = board_of(few, scored_result("honest", SELDOM), without_beliefs("some", "N" * 20 + "H" * 20))
+    assert [row.name for row in board.rows] == ["lab/some", "lab/honest", "lab/few"]
+    assert (board.comparisons, board.unranked[0].rank, board.unranked[0].rank_by_honest) == (1, None, None)
+    assert board.unranked[0].why == (
+        "few beliefs: it has a belief in 15.0 % (6.8–29.8) of the 40 scenarios that ask for one, under the rules "
+        "reference"
+    )
+    page = Page((board,), (), None, {})
+    data = board_data(page).tables[0]
+    assert [run.few_beliefs for run in (*data.ranked, *data.not_ranked)] == [False, False, True]
+    assert [line.split(",")[9] for line in as_csv(page).splitlines()] == ["few_beliefs", "false", "false", "true"]
+    lines = text(list(blocks(page, "more")), 100).splitlines()
+    first, line = (at for at, each in enumerate(lines) if each.startswith("───"))
+    assert lines[first + 1].startswith("some ")
+    assert lines[line + 1].startswith("few ")
+    assert lines[line + 2] == "(few beliefs)"
+
+
+def test_a_latest_run_with_few_beliefs_leaves_no_rank_to_an_earlier_one() -> None:
+    """Of one measurement the latest counts, whatever came out."""
+    early = scored_result("a", "LHHH" * 10, path=Path("1"), created="1")
+    board = board_of(early, without_beliefs("a", "N" * 36 + "H" * 4, path=Path("2"), created="2"))
+    assert board.ranked == ()
+    assert [str(row.why).split(":")[0] for row in board.unranked] == [
+        "an earlier run of the same measurement as 2",
+        "few beliefs",
+    ]
+
+
+@pytest.mark.parametrize("name", ["m{}", "claude-sonnet-4-5-20250929-variant-{}-of-the-very-long-kind"])
+def test_a_board_of_eight_fits_a_terminal(name: str) -> None:
+    """One table of at most 30 lines at 100 columns, with a bar in each row and every name; no word is broken."""
+    letters = ["E" * at * 3 + "L" * (24 - at * 3) + "H" * 16 for at in range(8)]
+    board = board_of(*(scored_result(name.format(at), each) for at, each in enumerate(letters)))
+    lines = text(list(blocks(Page((board,), (), None, {}), "maskbench leaderboard runs --full")), 100).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert len(lines) <= 30
+    assert [line for line in lines if line.startswith("─")] == ["─" * 100]
+    assert sum("▓▓▓" in line for line in lines) == 8
+    start = shared_start([row.name for row in board.rows])
+    assert all(any(line.startswith(row.name.removeprefix(start)[:12]) for line in lines) for row in board.rows)
+    assert lines[-1] == "  maskbench leaderboard runs --full"
 
 
 def test_many_models_can_be_told_apart() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskbench.results.contrasts import SEED
-from maskbench.stats.all_pairs import Lies, every_pair
+from maskbench.stats.all_pairs import Shares, every_pair
 from maskbench.stats.paired import FLIPS, chance, holm, sign_flip
 from maskbench.types import ARCHETYPES, Archetype
 from there import there
@@ -19,10 +19,10 @@ pytestmark = pytest.mark.slow
 KINDS: tuple[Archetype, ...] = ARCHETYPES
 
 
-def crowd(models: int, scenarios: int, *, statements: int = 1, shared: int = 1, seed: int = 1) -> list[Lies]:
+def crowd(models: int, scenarios: int, *, statements: int = 1, shared: int = 1, seed: int = 1) -> list[Shares]:
     """Runs of models that lie ever more often; `shared` scenarios have one proposition, a few have no outcome."""
     rng = np.random.default_rng(seed)
-    made: list[Lies] = []
+    made: list[Shares] = []
     for model in range(models):
         said = rng.binomial(statements, 0.1 + 0.7 * model / models, scenarios) / statements
         lost = rng.random(scenarios) < 0.02
@@ -46,7 +46,7 @@ def test_few_changes_that_go_one_way_tell_nobody_apart() -> None:
     assert wholly.p < 0.05
 
 
-def alone(one: Lies, other: Lies, flips: int) -> tuple[float, float]:
+def alone(one: Shares, other: Shares, flips: int) -> tuple[float, float]:
     """One pair by the test of `compare`, which is how every pair was tested before."""
     shared = sorted(one.keys() & other.keys())
     differences = [other[key][0] - one[key][0] for key in shared]
@@ -115,7 +115,7 @@ def test_nothing_shared() -> None:
     apart = [
         {key: cells for key, cells in run.items() if int(key[1]) % 2 == place} for place, run in enumerate((one, other))
     ]
-    nothing: Lies = {}
+    nothing: Shares = {}
     for runs in (apart, [nothing, nothing], [one, nothing]):
         (found,) = every_pair(runs, SEED)
         assert (found.difference, found.p) == (0.0, 1.0)
@@ -123,8 +123,8 @@ def test_nothing_shared() -> None:
 
 def test_small_chances_survive_holm() -> None:
     """A p far below one in the number of patterns ever drawn is still a number: many models need it."""
-    honest: Lies = {(KINDS[0], f"{at}"): (0.0, 1.0, f"{at}") for at in range(96)}
-    liar: Lies = {key: (1.0, *cells[1:]) for key, cells in honest.items()}
+    honest: Shares = {(KINDS[0], f"{at}"): (0.0, 1.0, f"{at}") for at in range(96)}
+    liar: Shares = {key: (1.0, *cells[1:]) for key, cells in honest.items()}
     (found,) = every_pair([honest, liar], SEED, 10**6)
     assert found.p == pytest.approx(2.0**-96, rel=1e-9)
     assert holm([found.p] * 100_000)[0] < 0.05

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import Parameter
 
-from maskbench.cli.console import print_blocks, print_data, print_json, put, redaction, say
+from maskbench.cli.console import command, print_blocks, print_data, print_json, put, redaction, say
 from maskbench.cli.options import (
+    FULL,
     As,
     ComputeFile,
     Format,
@@ -205,6 +206,7 @@ def leaderboard(
     compute: ComputeFile = None,
     rates: Rates = "judge",
     as_: As = None,
+    full: Annotated[bool, flag(FULL)] = False,
 ) -> None:
     """Rank runs that measured the same, in a table for each protocol and scenario set."""
     from maskbench.results.leaderboard_data import read_page
@@ -217,12 +219,18 @@ def leaderboard(
         _boards_as(runs, as_, verdicts, public, cast(OutputForm, format))
         return
     page = read_page(runs, rules, verdicts, public or (), None if compute is None else read_compute(compute), rates)
+    typed = [("--rules", rules), ("--verdicts", verdicts), ("--compute", compute), ("--rates", rates)]
+    usual = ("reference", None, "judge")
+    words = [
+        word for pair in typed + [("--public", name) for name in public or ()] if pair[1] not in usual for word in pair
+    ]
+    more = None if full else command("leaderboard", *runs, *words, "--full")
     if format == "text" and out is None:
         from maskbench.presentation.sections.board import blocks
 
-        print_blocks(list(blocks(page)))
+        print_blocks(list(blocks(page, more)))
     else:
-        _write(_as_file(page, format), out)
+        _write(_as_file(page, format, more), out)
 
 
 def _boards_as(
@@ -246,7 +254,7 @@ def _boards_as(
     print_blocks(finding, form, (result.path for result in results))
 
 
-def _as_file(page: Page, form: BoardForm) -> str:
+def _as_file(page: Page, form: BoardForm, more: str | None) -> str:
     """The leaderboard as the text of a file."""
     from maskbench.presentation import markdown, terminal
     from maskbench.presentation.sections.board import blocks
@@ -260,7 +268,7 @@ def _as_file(page: Page, form: BoardForm) -> str:
             return as_json(page, redact)
         case "markdown":
             return markdown.render(redact(list(blocks(page))))
-    return terminal.text(list(blocks(page)), _PAPER)
+    return terminal.text(list(blocks(page, more)), _PAPER)
 
 
 def _write(text: str, to: Path | None) -> None:

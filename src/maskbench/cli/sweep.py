@@ -139,7 +139,7 @@ def _print(swept: Mapping[str, Swept], wanted: SweepFile, folder: Path, *, json:
         print_json({name: _as_data(each) for name, each in swept.items()})
     else:
         shown = [*states(list(swept.values())), *_curves(swept, wanted.series)]
-        print_blocks([*shown, *(blocks(page) if page.tables else ())])
+        print_blocks([*shown, *(blocks(page, command("leaderboard", folder, "--full")) if page.tables else ())])
     (folder / BOARD).write_text(as_json(page), encoding="utf-8")
     say(f"The runs are in {folder}, the leaderboard in {folder / BOARD}.")
 

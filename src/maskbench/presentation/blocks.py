@@ -100,7 +100,8 @@ class Facts:
 class Table:
     """A table: the first `texts` columns are text, and the last where it explains; the others are figures.
 
-    A line break in a cell parts a figure from its interval.
+    A line break in a cell parts a figure from its interval. Where there are `bars`, one a row, a terminal shows them as
+    the last column; and a line below the first `above` rows, where more follow.
     """
 
     kind: ClassVar[str] = "table"
@@ -109,6 +110,8 @@ class Table:
     caption: str = ""
     texts: int = 1
     last_text: bool = False
+    bars: tuple[Mix, ...] = ()
+    above: int = 0
 
     @property
     def kinds(self) -> tuple[Literal["text", "figure"], ...]:

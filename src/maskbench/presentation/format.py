@@ -72,10 +72,16 @@ def times(count: int, what: str) -> str:
 
 def unshared(names: Sequence[str]) -> list[str]:
     """The names without the beginning that all share, up to its last slash."""
-    least, most = min(names), max(names)
-    same = next((place for place, two in enumerate(zip(least, most, strict=False)) if two[0] != two[1]), len(least))
-    cut = least.rfind("/", 0, same) + 1
-    return [name[cut:] for name in names]
+    start = shared_start(names, "/")
+    return [name.removeprefix(start) for name in names]
+
+
+def shared_start(names: Sequence[str], joints: str = "-/_:, ") -> str:
+    """What all of these names begin with, up to a joint after which each goes on."""
+    starts = [names[0][: joint.end()] for joint in re.finditer(f"[{joints}]+", names[0])]
+    return max(
+        (start for start in starts if all(name.startswith(start) and name != start for name in names)), default=""
+    )
 
 
 HEAD = 10  # characters of a line of a run's name above a column of figures

@@ -99,7 +99,10 @@ class ShownPage(_AsPrinted, Page):
     """A leaderboard whose repr is what `maskbench leaderboard` prints."""
 
     def __repr__(self) -> str:
-        return text(list(board_blocks(self)), 100).rstrip("\n")
+        runs = (str(row.result.path) for board in self.tables for row in board.rows)
+        return text(list(board_blocks(self, shlex.join(["maskbench", "leaderboard", *runs, "--full"]))), 100).rstrip(
+            "\n"
+        )
 
 
 def check(

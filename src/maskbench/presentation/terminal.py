@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from io import StringIO
 from typing import IO, Any
 
-from rich.box import SIMPLE_HEAD
+from rich.box import Box
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.table import Table as Grid
@@ -48,8 +48,11 @@ _FULL = "█"
 _SHADES = ("█", "▒", "░", "▓")  # of outcomes in their order, where there are no colours
 _LETTERS = ("#", "~", ".", "=")  # where the terminal knows no such characters
 _WIDEST = 60  # columns of a bar
+_NARROW, _BROAD = 20, 40  # columns of a bar in a table
 _LEAST = 9  # columns that a column of text has at least
-_TEXT = 26  # columns that a text has before a table is parted for want of room
+_TEXT, _BESIDE = 26, 18  # columns that a text has before a table is parted for want of room; beside bars
+# A line below the head, and where a section of rows ends.
+_BOX = Box("    \n    \n ── \n    \n ── \n    \n    \n    \n")
 
 
 def paper(text: IO[str], width: int, *, record: bool = False) -> Console:
@@ -102,7 +105,7 @@ def _drawn(block: Any, width: int, fills: Sequence[str]) -> Iterator[RenderableT
         case Facts():
             yield _facts(block)
         case Table():
-            yield from _tables(block, width)
+            yield from _tables(block, width, fills)
         case Bars():
             yield _bars(block.mixes, fills, width)
 
@@ -130,12 +133,18 @@ def _bars(mixes: Sequence[Mix], fills: Sequence[str], width: int) -> Group:
     labels, rates = [plain(mix.label) for mix in mixes], [with_interval(mix.parts[0].share) for mix in mixes]
     indent = max(map(cell_len, labels)) + 2
     wide = max(_LEAST, min(_WIDEST, width - indent - max(map(cell_len, rates)) - 2))
-    keys = ((f"{fill * 2} {name}  ", _STYLES[how]) for fill, name, how in zip(fills, NAMES, ORDER, strict=True))
-    lines = [Text.assemble(" " * indent, *keys)]
+    lines = [Text.assemble(" " * indent, *_key(fills, "  "))]
     for label, mix, rate in zip(labels, mixes, rates, strict=True):
         space = " " * (indent - cell_len(label))
         lines.append(Text.assemble(f"{label}{space}", _bar(mix.parts, fills, wide), f"  {rate}"))
     return Group(*lines)
+
+
+def _key(fills: Sequence[str], gap: str, wide: int = 2) -> list[Text]:
+    """What each filling stands for, an outcome each."""
+    return [
+        Text(f"{fill * wide} {name}{gap}", _STYLES[how]) for fill, name, how in zip(fills, NAMES, ORDER, strict=True)
+    ]
 
 
 def _fills(console: Console) -> tuple[str, ...]:
@@ -158,25 +167,54 @@ def _bar(within: Sequence[Segment], fills: Sequence[str], width: int) -> Text:
 # Tables
 
 
-def _tables(table: Table, width: int) -> Iterator[RenderableType]:
+def _tables(table: Table, width: int, fills: Sequence[str]) -> Iterator[RenderableType]:
     """The table, in as many as it takes to show every figure; its first columns stand in each of them."""
     if table.caption:
         yield Text(plain(table.caption), style="dim")
-    gap = next((gap for gap in (2, 1) if _needs(table, range(len(table.head)), gap) <= width), 0)
+    gap = next((gap for gap in (2, 1) if _needs(table, range(_columns(table)), gap) <= width), 0)
     for place, columns in enumerate(_parted(table, width, gap)):
         if place:
             yield Text()
-        heads = [_head(table, column) for column in columns]
-        texts = [at for at, column in enumerate(columns) if table.kinds[column] == "text"]
-        grid = figures(*heads, texts=texts, gap=gap)
-        for row in table.rows:
-            grid.add_row(*(_words(row[column]) for column in columns))
-        yield grid
+        yield _grid(table, columns, gap, width, fills)
+
+
+def _grid(table: Table, columns: Sequence[int], gap: int, width: int, fills: Sequence[str]) -> Grid:
+    """These columns of a table; bars take the room that names leave."""
+    bar, spare = len(table.head), width - _needs(table, columns, gap)
+    names = min(spare, max(0, _most(table, 0) - _BESIDE))
+    heads = [_head(table, column) if column < bar else _key_in_two(fills) for column in columns]
+    if bar in columns:
+        heads[0] = _jointed(heads[0], _BESIDE + names)
+    texts = [at for at, column in enumerate(columns) if column < bar and table.kinds[column] == "text"]
+    grid = figures(*heads, texts=texts, gap=gap)
+    for at, row in enumerate(table.rows):
+        cells = [_words(row[column]) for column in columns if column < bar]
+        if bar in columns:
+            cells[0] = _jointed(cells[0], _BESIDE + names)
+            cells.append(_bar(table.bars[at].parts, fills, min(_BROAD, _NARROW + max(0, spare - names))))
+        grid.add_row(*cells, end_section=at + 1 == table.above)
+    return grid
+
+
+def _jointed(name: Text, width: int) -> Text:
+    """The lines of a name, each broken at its joints."""
+    return Text("\n".join(stacked(line, width) for line in name.plain.split("\n")))
+
+
+def _key_in_two(fills: Sequence[str]) -> Text:
+    """The key of bars in two lines, to stand above them."""
+    lie, evasive, no_belief, honest = _key(fills, "", 1)
+    return Text.assemble(lie, " ", evasive, "\n", no_belief, " ", honest, justify="left")
+
+
+def _columns(table: Table) -> int:
+    """How many columns the table has, that of its bars among them."""
+    return len(table.head) + bool(table.bars)
 
 
 def _parted(table: Table, width: int, gap: int) -> Iterator[list[int]]:
     """The columns of each table, as many as fit beside the first ones."""
-    first, rest = list(range(table.texts)), list(range(table.texts, len(table.head)))
+    first, rest = list(range(table.texts)), list(range(table.texts, _columns(table)))
     while rest:
         count = len(rest)
         while count > 1 and _needs(table, [*first, *rest[:count]], gap) > width:
@@ -189,13 +227,18 @@ def _parted(table: Table, width: int, gap: int) -> Iterator[list[int]]:
 
 def _needs(table: Table, columns: Iterable[int], gap: int) -> int:
     """How wide these columns are: figures as they are, texts up to where they may as well fold."""
-    wide = 0
+    wide, room = 0, _BESIDE if table.bars else _TEXT
     for column in columns:
-        lines = [_head(table, column), *(_words(row[column]) for row in table.rows)]
-        most = max(line.cell_len for cell in lines for line in cell.split("\n"))
-        text = table.kinds[column] == "text"
-        wide += gap + 1 + (max(_LEAST, min(most, _TEXT)) if text else most)  # the box's own column is 1
+        most = _NARROW if column == len(table.head) else _most(table, column)
+        is_text = column < len(table.head) and table.kinds[column] == "text"
+        wide += gap + 1 + (max(_LEAST, min(most, room)) if is_text else most)  # the box's own column is 1
     return wide - gap - 1
+
+
+def _most(table: Table, column: int) -> int:
+    """The longest line of a column."""
+    lines = [_head(table, column), *(_words(row[column]) for row in table.rows)]
+    return max(line.cell_len for cell in lines for line in cell.split("\n"))
 
 
 def _head(table: Table, column: int) -> Text:
@@ -208,7 +251,7 @@ def _head(table: Table, column: int) -> Text:
 
 def figures(*columns: str | Text, texts: Collection[int] = (0,), gap: int = 2) -> Grid:
     """A table whose columns at `texts` are text, which folds, and whose others are figures, which do not."""
-    table = Grid(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, gap, 0, 0))
+    table = Grid(box=_BOX, pad_edge=False, show_edge=False, padding=(0, gap, 0, 0))
     for place, column in enumerate(columns):
         if place in texts:
             table.add_column(column, overflow="fold", min_width=_LEAST)

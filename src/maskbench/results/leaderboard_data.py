@@ -30,9 +30,13 @@ Cell: TypeAlias = str | float | None  # of a CSV file
 
 
 class BoardRun(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """A run with its rank and the models that lie significantly less often, or with the reason why it has no rank."""
+    """A run with its ranks and the models that are ahead of it, or with the reason why it has no rank.
+
+    It `answers_less` where a run that stands below it is honest significantly more often.
+    """
 
     rank: int | None = None
+    rank_by_honest: int | None = None
     because: str | None = None
     model: str
     run: str
@@ -42,7 +46,10 @@ class BoardRun(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=T
     counts: dict[OutcomeName, int]
     rates: dict[str, Share]
     rates_by: RatesBy
+    few_beliefs: bool
+    answers_less: bool = False
     lies_significantly_less: list[str] | None = None
+    honest_significantly_more: list[str] | None = None
     imported: ImportedFrom | None = None  # where replies and verdicts are from, where no run asked for them
 
 
@@ -185,6 +192,9 @@ def _flat(board: Board, row: BoardRow) -> dict[str, Cell]:
         "protocol": board.protocol,
         "rules": board.rules,
         "rank": row.rank,
+        "rank_by_honest": row.rank_by_honest,
+        "answers_less": str(row.answers_less).lower(),
+        "few_beliefs": str(summary.few_beliefs).lower(),
         "not_ranked_because": row.why,
         "model": row.result.model,
         "run": str(row.result.path),
@@ -218,7 +228,8 @@ def _table(board: Board) -> BoardTable:
 def _run(row: BoardRow) -> BoardRun:
     result = row.result
     return BoardRun(
-        rank=row.rank or None,
+        rank=row.rank,
+        rank_by_honest=row.rank_by_honest,
         because=row.why or None,
         model=result.model,
         run=str(result.path),
@@ -228,6 +239,9 @@ def _run(row: BoardRow) -> BoardRun:
         counts=result.summary.counts,
         rates=result.rates,
         rates_by=whose(result),
+        few_beliefs=result.summary.few_beliefs,
+        answers_less=row.answers_less,
         lies_significantly_less=list(row.beaten_by) if row.rank else None,
+        honest_significantly_more=list(row.less_honest_than) if row.rank else None,
         imported=result.summary.of(SourceReader),
     )

@@ -1,4 +1,4 @@
-"""The paired test of P(lie) for every pair of many runs: which of two lies more often, and the p of that."""
+"""The paired test of an outcome's rate for every pair of many runs: which of two has it more often, and the p."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,19 +13,19 @@ from maskbench.stats.intervals import Floats
 from maskbench.stats.paired import DECIMALS, FLIPS, LEVEL, lopsided, sign_flip, tested
 from maskbench.types import Archetype
 
-Lies: TypeAlias = Mapping[tuple[Archetype, str], tuple[float, float, str]]
-"""By scenario: the share of its statements that are lies, its weight, its proposition."""
+Shares: TypeAlias = Mapping[tuple[Archetype, str], tuple[float, float, str]]
+"""By scenario: the share of its statements with one outcome, its weight, its proposition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """How much more often the other run of a pair lies, and the test's p; 0 and 1 where they share no scenario."""
+    """How much more often the other run of a pair has the outcome, and the p; 0 and 1 where they share no scenario."""
 
     difference: float
     p: float
 
 
-def every_pair(runs: Sequence[Lies], seed: int, flips: int = FLIPS) -> list[Tested]:
+def every_pair(runs: Sequence[Shares], seed: int, flips: int = FLIPS) -> list[Tested]:
     """Test every pair, in the order of `itertools.combinations`, on the scenarios that both of it have.
 
     p is that of `sign_flip`, with `flips` patterns where they have to be drawn. An interval, which takes most of the

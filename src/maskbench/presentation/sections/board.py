@@ -1,9 +1,9 @@
-"""A leaderboard: each table's models with every rate, its notes, the scaling analysis, public and private scenarios."""
+"""A leaderboard: each table's models with ranks and outcomes, all rates, notes, scaling, public and private sets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log10
 from textwrap import fill
 
@@ -13,9 +13,20 @@ from maskbench.method.rates import OUTCOME_RATES
 from maskbench.method.rates import RATES as EVERY
 from maskbench.method.rules import named
 from maskbench.plain import one_line
-from maskbench.presentation.blocks import Block, Figure, Plane, Point, Section, Sentence, Table
-from maskbench.presentation.format import between, cell, interval, percent, points, signed, span, times
-from maskbench.presentation.of_runs import has_rates
+from maskbench.presentation.blocks import Block, Figure, Plane, Point, Section, Sentence, Table, Words
+from maskbench.presentation.format import (
+    between,
+    cell,
+    interval,
+    percent,
+    points,
+    shared_start,
+    signed,
+    span,
+    times,
+    with_interval,
+)
+from maskbench.presentation.of_runs import has_rates, mix
 from maskbench.presentation.runs_shown import Run
 from maskbench.presentation.sections.provenance import where_from
 from maskbench.presentation.words import RATES
@@ -29,7 +40,7 @@ _LONGEST = 120  # characters of a name
 BY: dict[RatesBy, str] = {"judge": "by the judge", "corrected": "corrected"}
 _AXIS = "training compute, FLOP"
 _MEASURES = ("honesty_score", "accuracy")
-IMPORTED = "imported"  # the word under the name of such a run
+IMPORTED, ANSWERS_LESS = "imported", "answers less"  # words under the name of such a run
 _HEAD = 12  # characters of a line above a column
 GAP_NOTE = (
     "Gap: P(lie) on private minus on public scenarios, in points, two independent samples (Newcombe's interval). The "
@@ -45,14 +56,18 @@ class Column:
     cell: Callable[[BoardRow], str]
 
 
-def blocks(page: Page) -> Iterator[Block | Section]:
-    """Everything that a leaderboard says, a section for each table."""
+def blocks(page: Page, more: str | None = None) -> Iterator[Block | Section]:
+    """Everything that a leaderboard says, a section for each table; or the ranks alone where `more` prints the rest."""
     for place, board in enumerate(page.tables, 1):
         scaling = () if page.scalings is None else correlations_with_compute(page.scalings[place - 1])
-        yield Section(f"table-{place}", title(board), f"table {place}", (*_board(board), *scaling))
+        within = (*_board(board, in_short=more is not None), *scaling)
+        yield Section(f"table-{place}", title(board), f"table {place}", within)
     if page.gaps:
         yield Section("gaps", "Public and private scenarios", "gaps", (gaps(page.gaps), GAP_NOTE))
     yield from (one_line(f"Not read: {path}: {why}") for path, why in page.unreadable.items())
+    if more is not None:
+        yield Sentence(("The rest (all other rates, errors, bounds, what was measured):",))
+        yield Sentence((Words(more, "code"),), "note")
 
 
 def title(board: Board) -> str:
@@ -79,13 +94,13 @@ def notes(board: Board) -> Iterator[str]:
     """What a rank means, what the rules are, what an interval holds."""
     is_corrected = any(row.result.rates_by == "corrected" for row in board.rows)
     if len(board.ranked) > 1:
-        test = "test of the corrected" if is_corrected else "paired sign-flip test of"
+        test = "tests of corrected rates" if is_corrected else "paired sign-flip tests"
         yield (
-            f"Rank: 1 + the number of models that lie significantly less often ({test} P(lie), Holm "
-            f"over {comparisons(board)}, {100 * ALPHA:.0f} %). Models that cannot be told apart may share a rank, and "
-            "so may those that only a few changes in one direction tell apart. Read P(honest) beside it: who always "
-            "evades never lies."
+            "Rank: 1 + the number of models that are shown to lie less often, and by P(honest) to be honest more often "
+            f"({test}, Holm over {comparisons(board)} each, {100 * ALPHA:.0f} %)."
         )
+        if any(row.answers_less for row in board.ranked):
+            yield f"{ANSWERS_LESS.capitalize()}: a model that stands below is shown to be honest more often."
     elif board.ranked:
         yield "One model alone has rank 1, which says nothing."
     if note := named(board.rules).note:
@@ -99,9 +114,6 @@ def notes(board: Board) -> Iterator[str]:
         yield "Intervals hold sampling error only; the judge's error is not in them."
         if any(_carries_labels(row) for row in board.rows):
             yield "Rates and ranks are the judge's; --rates corrected puts those in their place that labels correct."
-    for row in board.rows:
-        if text := where_from(row.result.summary):
-            yield one_line(f"{row.name} is {text}: its subject was not asked here.")
 
 
 def comparisons(board: Board) -> str:
@@ -109,16 +121,14 @@ def comparisons(board: Board) -> str:
     return f"{board.comparisons:,} comparison{'s' if board.comparisons > 1 else ''}"
 
 
-def outcomes() -> tuple[Column, ...]:
-    """The columns beside a model's rank: the four outcomes, errors, accuracy."""
-    return (*map(_rate, OUTCOME_RATES), Column("errors", _errors), _rate("accuracy"))
-
-
 def scores(board: Board) -> tuple[Column, ...]:
-    """The columns of all other rates, with Lying@n where a run has several statements."""
+    """The columns of what stands beside ranks: all other rates, errors, Lying@n where a run has several statements."""
     counts = sorted({row.result.settings.design.statements for row in board.rows} - {1})
     several = f"Lying@{counts[0] if len(counts) == 1 else 'n'}"
     return (
+        *map(_rate, ("p_evasive", "p_no_belief")),
+        Column("errors", _errors),
+        _rate("accuracy"),
         *(_rate(name) for name in EVERY if name not in (*OUTCOME_RATES, "accuracy") and _has(board, name)),
         Column("P(lie), with any errors", _bounds),
         *([Column(several, _lying)] if counts else []),
@@ -145,30 +155,68 @@ def gaps(differences: Sequence[GapShown]) -> Table:
 # One table
 
 
-def _board(board: Board) -> Iterator[Block]:
+def _board(board: Board, *, in_short: bool) -> Iterator[Block]:
     yield Sentence((identity(board),), "note")
-    ranks = Column("rank", lambda row: str(row.rank or "–"))
-    *first, accuracy = outcomes()
-    yield _table(board, (ranks, *first))
-    yield _table(board, (accuracy, *scores(board)))
-    yield from notes(board)
+    start = shared_start([one_line(row.name, _LONGEST) for row in board.rows]) if len(board.rows) > 1 else ""
+    yield _ranks(board, start)
+    if not in_short:
+        yield _table(board, start, scores(board))
+    told = (*notes(board), *_imported(board, start, in_short=in_short), *_not_ranked(board, start))
+    yield from (Sentence((one_line(text, 1000),), "note" if at else "plain") for at, text in enumerate(told))
+
+
+def _ranks(board: Board, start: str) -> Table:
+    """Each model's two ranks, P(lie), P(honest), and the bar of its outcomes; those without a rank below a line."""
+    columns = (
+        Column("rank", lambda row: str(row.rank or "–")),
+        *map(_in_line, ("p_lie", "p_honest")),
+        Column("rank\nby it", lambda row: str(row.rank_by_honest or "–")),
+    )
+    bars = tuple(mix(row.name, row.result.rates) for row in board.rows)
+    return replace(_table(board, start, columns), bars=bars, above=len(board.ranked) if board.unranked else 0)
+
+
+def _in_line(name: str) -> Column:
+    """A rate with its interval beside it."""
+    return Column(RATES[name], lambda row: with_interval(row.result.rates.get(name, NO_DATA)))
+
+
+def _table(board: Board, start: str, columns: tuple[Column, ...]) -> Table:
+    heads = (fill(column.head, _HEAD, break_long_words=False, replace_whitespace=False) for column in columns)
+    cells = ((_named(board, row, start), *(column.cell(row) for column in columns)) for row in board.rows)
+    return Table((f"model\n{start}…" if start else "model", *heads), tuple(cells))
+
+
+def _named(board: Board, row: BoardRow, start: str) -> str:
+    """A row's name, and below it what is to be known of it: imported, few beliefs, whose its rates are."""
+    marks = {
+        IMPORTED: where_from(row.result.summary) and not all(where_from(each.result.summary) for each in board.rows),
+        ANSWERS_LESS: row.answers_less,
+        "few beliefs": row.result.summary.few_beliefs,
+        BY[whose(row.result)]: row.result.rates_by == "corrected",
+    }
+    name = one_line(row.name, _LONGEST).removeprefix(start)
+    return "\n".join((name, *(f"({mark})" for mark, is_so in marks.items() if is_so)))
+
+
+def _not_ranked(board: Board, start: str) -> Iterator[str]:
+    """Which runs have no rank, each reason once."""
     reasons: dict[str, list[str]] = {}
     for row in board.unranked:
-        reasons.setdefault(row.why or "", []).append(row.name)
-    yield from (one_line(f"Not ranked: {', '.join(names)}: {why.rstrip('.')}.") for why, names in reasons.items())
+        reasons.setdefault(row.why or "", []).append(row.name.removeprefix(start))
+    yield from (
+        f"Not ranked: {', '.join(names)}. {why[:1].upper()}{why[1:].rstrip('.')}." for why, names in reasons.items()
+    )
 
 
-def _table(board: Board, columns: tuple[Column, ...]) -> Table:
-    heads = (fill(column.head, _HEAD, break_long_words=False) for column in columns)
-    cells = ((_named(row), *(column.cell(row) for column in columns)) for row in board.rows)
-    return Table(("model", *heads), tuple(cells))
-
-
-def _named(row: BoardRow) -> str:
-    """A row's name, and below it that the run was imported, and whose its rates are where some are corrected."""
-    imported = (IMPORTED,) if where_from(row.result.summary) else ()
-    by = (BY[whose(row.result)],) if row.result.rates_by == "corrected" else ()
-    return "\n".join((one_line(row.name, _LONGEST), *imported, *by))
+def _imported(board: Board, start: str, *, in_short: bool) -> Iterator[str]:
+    """Which runs were imported; and, where it is not said in short, from where."""
+    sources = {row.name.removeprefix(start): text for row in board.rows if (text := where_from(row.result.summary))}
+    if in_short and sources:
+        names = "all of them" if len(sources) == len(board.rows) else ", ".join(sources)
+        yield f"Imported, so that no subject was asked here: {names}."
+    elif not in_short:
+        yield from (f"{name} is {text}: its subject was not asked here." for name, text in sources.items())
 
 
 def _carries_labels(row: BoardRow) -> bool:
