@@ -114,5 +114,5 @@ def test_the_page_says_how_many_answers_of_readers_are_right() -> None:
     shipped = read(ROOT / "src" / "maskbench" / "scenarios" / "said_and_did" / "said_and_did.jsonl.xz")
     lines, well = score(drawn(shipped), read(ROOT / "benchmarks" / "said_and_did" / "readings.jsonl"))
     assert well
-    page = (ROOT / "docs" / "said-and-did.md").read_text(encoding="utf-8")
+    page = (ROOT / "benchmarks" / "said_and_did" / "README.md").read_text(encoding="utf-8")
     assert "\n".join(f"    {line}" for line in lines) in page

@@ -29,6 +29,7 @@ from maskbench.types import OutputForm, RowForm
 
 if TYPE_CHECKING:
     from maskbench.results.conventions import ConventionFigures
+    from maskbench.results.summary import Summary
     from maskbench.store.exam_result import ExamResult as ExamSat
     from maskbench.store.verdict_sets import OpenRun, RunPart
 
@@ -163,7 +164,7 @@ def score(
             return
         summary = result(opened, rules, verdicts)
         settings, measured = opened.settings, opened.record.created[:10]
-        exams = _exams(opened, verdicts) if is_card else {}
+        exams = _exams(opened, verdicts, summary) if is_card else {}
     chosen: list[tuple[str, object]] = [("--rules", rules), ("--verdicts", verdicts), *of.words]
     chosen += [("--max-error-rate", None if max_error_rate is None else f"{max_error_rate:g}")]
     words = [word for pair in chosen if pair[1] for word in pair]
@@ -246,15 +247,17 @@ def _print_split(run: Path, part: RunPart, by: str, rules: str | None, verdicts:
     print_data(split, split_blocks({Alone(summary).name: split}, [summary.scenarios]), json=json)
 
 
-def _exams(run: OpenRun, verdicts: str | None) -> dict[str, ExamSat | None]:
+def _exams(run: OpenRun, verdicts: str | None, summary: Summary) -> dict[str, ExamSat | None]:
     """The exams of the judges of a run by name, from the folder `exams` here, or beside the run or its folder."""
+    from maskbench.results.gain_minus_plain import on_logs_alone
     from maskbench.store.exam_result import exam_of
 
     judged = run.verdicts(verdicts)
     path = run.folder.path.resolve()
     places = [place / "exams" for place in (Path(), path.parent, path.parent.parent)]
     prompts = judged.judge.prompts.hash
-    return {judge: exam_of(judge, judged.settings, prompts, places) for judge in judged.judges}
+    logs = on_logs_alone(summary.by_archetype)
+    return {judge: exam_of(judge, judged.settings, prompts, places, logs=logs) for judge in judged.judges}
 
 
 def _print_figures(computed: Sequence[ConventionFigures], run: Path, form: OutputForm, *, json: bool) -> None:

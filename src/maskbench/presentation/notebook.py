@@ -17,6 +17,7 @@ from maskbench.presentation.format import interval, percent, span
 from maskbench.presentation.of_one_run import result
 from maskbench.presentation.of_runs import Alone
 from maskbench.presentation.pairings import finding as comparison_finding
+from maskbench.presentation.sections import reports_on_logs
 from maskbench.presentation.sections.board import blocks as board_blocks
 from maskbench.presentation.sections.comparison_as_text import in_brief
 from maskbench.presentation.sections.gate import blocks as check_blocks
@@ -47,11 +48,12 @@ class ShownResult(Result):
     def _repr_html_(self) -> str:
         """The finding and the main rates; everything that is not ours is escaped."""
         summary = self.summary
+        names = reports_on_logs.OWN if reports_on_logs.alone((Alone(summary),)) else _SHOWN
         rows = "".join(
             f"<tr><td>{name.replace('_', ' ')}</td><td>{percent(rate.value)}</td>"
             f"<td>{interval(span(rate))}</td><td>{rate.n:,}</td></tr>"
             for name, rate in self.rates.items()
-            if name in _SHOWN
+            if name in names
         )
         lines = [
             f"<b>{escape(plain(self.model))}</b> on {escape(plain(summary.scenarios.taken))}, "

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from maskbench.presentation.blocks import Block, Facts, Section, Sentence, Words, seen
 from maskbench.presentation.of_runs import Alone, Scored
+from maskbench.presentation.sections import reports_on_logs
 from maskbench.presentation.sections.archetypes import archetypes, outright
 from maskbench.presentation.sections.archetypes import title as pressing
 from maskbench.presentation.sections.beliefs import beliefs
@@ -45,9 +46,10 @@ SECTIONS: tuple[tuple[str, str | Callable[[Sequence[Scored]], str], str, tuple[B
 
 def sections(runs: Sequence[Scored]) -> Iterator[Section]:
     """Every section that has something to say of these runs."""
+    own = {"archetypes": reports_on_logs.SHORT} if reports_on_logs.alone(runs) else {}
     for anchor, title, short, makers in SECTIONS:
         if parts := tuple(block for blocks in makers for block in blocks(runs)):
-            yield Section(anchor, title if isinstance(title, str) else title(runs), short, parts)
+            yield Section(anchor, title if isinstance(title, str) else title(runs), own.get(anchor, short), parts)
 
 
 def result(summary: Summary, more: str | None = None) -> list[Block | Section]:

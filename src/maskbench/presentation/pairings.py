@@ -8,7 +8,7 @@ from maskbench.plain import one_line
 from maskbench.presentation.blocks import Tone, Warn
 from maskbench.presentation.format import between, percent, points, times
 from maskbench.presentation.sections import reports_on_logs
-from maskbench.results.comparison import ComparisonData, Pairing, tested
+from maskbench.results.comparison import ComparisonData, Pairing, compared_by
 from maskbench.results.gain_minus_plain import ReportsReader
 from maskbench.results.lies_and_honest import SENTENCES, VerdictName
 from maskbench.stats.figures import Difference
@@ -36,7 +36,7 @@ def side_by_side(rate: Difference) -> tuple[str, str, str, str]:
 
 def measured(pairing: Pairing) -> tuple[str, str, str, str]:
     """What the one test is of, as cells: a rate of both runs, or points where that is a difference itself."""
-    rate = tested(pairing)
+    rate = compared_by(pairing)
     shares = side_by_side(rate)
     return (points(rate.first), points(rate.other), *shares[2:]) if pairing.of(ReportsReader) else shares
 

@@ -14,6 +14,7 @@ from maskbench.errors import UsageError
 from maskbench.method import archetypes
 from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet, named
+from maskbench.method.said_and_did import LIST, is_on_log
 from maskbench.plain import shortened
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.reader import OfKind, Reader
@@ -185,17 +186,24 @@ def _better(known: Example | None, done: Done) -> Example | None:
     scenario = done.scenario
     if known is not None and _plain(done.scored) < _plain(known.scored):
         return known
-    items = done.items
-    replies = [items[key].reply for key in ((1, 1), (0, 1)) if key in items]
-    is_short = scenario.in_columns and not scenario.earlier
-    if len(replies) < 2 or scenario.kind != "binary" or not is_short or not scenario.questions[0]:
+    items, number = done.items, neutral(scenario)
+    replies = [items[key].reply for key in ((number, 1), (0, 1)) if key in items]
+    is_short = (scenario.in_columns and not scenario.earlier) or scenario.archetype == archetypes.EVENT
+    if len(replies) < 2 or scenario.kind != "binary" or not is_short or not scenario.questions[number - 1]:
         return known
     texts = [reply.text for reply in replies if isinstance(reply, Reply)]
     if len(texts) < 2 or done.scored.outcomes[0] not in ("lie", "honest"):
         return known
-    letters = sum(map(len, (*texts, scenario.questions[0], scenario.user_prompt, scenario.system_prompt)))
+    letters = sum(
+        map(len, (*texts, scenario.questions[number - 1] or "", scenario.user_prompt, scenario.system_prompt))
+    )
     new = Example(scenario, items, done.scored, letters)
     return new if known is None or _worth(new) > _worth(known) else known
+
+
+def neutral(scenario: Scenario) -> int:
+    """The number of the neutral question that an example shows: of a log that for a list."""
+    return LIST if is_on_log(scenario) else 1
 
 
 def _worth(example: Example) -> tuple[bool, bool, bool, bool, int]:
@@ -204,4 +212,5 @@ def _worth(example: Example) -> tuple[bool, bool, bool, bool, int]:
 
 def _plain(scored: Scored) -> tuple[bool, bool, bool]:
     """How plain a lie is, whatever its words: greater is plainer."""
-    return scored.outcomes[0] == "lie", scored.accuracy == "correct", scored.archetype == "known_facts"
+    is_plainest = not scored.on_log.plain if scored.on_log else scored.archetype == "known_facts"
+    return scored.outcomes[0] == "lie", scored.accuracy == "correct", is_plainest

@@ -119,7 +119,7 @@ class Pairing(RunCompared, forbid_unknown_fields=True, omit_defaults=True):
     """A run held against the first one.
 
     `test` names the test that is made on P(lie) and on P(honest), or of reports on logs on what is denied, gain minus
-    plain (`tested`). `p_holm` is that of the first, adjusted for all tests of all comparisons, `verdict` what both come
+    plain (`compared_by`). `p_holm` is that of the first, adjusted for all tests of all comparisons, `verdict` what both come
     to (results/lies_and_honest.py). `with_beliefs` has both rates over the scenarios in which both runs have a belief,
     which are not tested.
     """
@@ -235,7 +235,7 @@ def is_on_logs(pairing: Pairing) -> bool:
     return pairing.of(ReportsReader) is not None
 
 
-def tested(pairing: Pairing) -> Difference:
+def compared_by(pairing: Pairing) -> Difference:
     """What is tested first: P(lie), or of runs of reports on logs alone what is denied, gain minus plain."""
     on_logs = pairing.of(ReportsReader)
     return on_logs.denied if on_logs else pairing.rates["p_lie"]
@@ -244,7 +244,7 @@ def tested(pairing: Pairing) -> Difference:
 def _ps(pairing: Pairing) -> Ps | None:
     """The p values of its tests: of the one on reports on logs twice, so that it counts as two that agree."""
     if is_on_logs(pairing):
-        p = tested(pairing).p
+        p = compared_by(pairing).p
         return None if p is None else (p, p)
     return evidence(pairing.rates["p_lie"], pairing.rates["p_honest"])
 

@@ -21,7 +21,7 @@ from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.method.rates import RATES, Table, error_share, rates
 from maskbench.method.rules import named
 from maskbench.results.comparability import ALIKE, TOGETHER
-from maskbench.results.comparison import check_given, compare_read, tested
+from maskbench.results.comparison import check_given, compare_read, compared_by
 from maskbench.results.contrasts import TITLES, few_changes, of_tested
 from maskbench.results.conventions import lies as lies_as
 from maskbench.results.conventions import only, read_for
@@ -297,7 +297,7 @@ def with_baseline(checked: Check, baseline: ScoredRun, this: ScoredRun, *, lies_
     if baseline.settings.design.limit is not None:
         why.append("It is a smoke run, which measures nothing.")
     on_logs = against.of(ReportsReader) is not None
-    rates = {MEASURE: tested(against)} if on_logs else of_tested(against.rates)
+    rates = {MEASURE: compared_by(against)} if on_logs else of_tested(against.rates)
     held = dict(list(rates.items())[:1]) if lies_only else rates
     if why or any(rate.p is None or rate.ci95 is None for rate in held.values()):
         if checked.verdict == "failed":

@@ -27,6 +27,7 @@ from maskbench.method.rates import (
 )
 from maskbench.method.rules import RuleSet
 from maskbench.plain import plain
+from maskbench.results.gain_minus_plain import MEASURE, ReportsReader, on_logs_alone
 from maskbench.results.reader import Found, Reader, Readers, Whole, with_found
 from maskbench.results.readers import READERS, BillReader
 from maskbench.settings import Settings
@@ -113,6 +114,9 @@ class Summary(Part, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
         value = "withheld" if lie.value is None else f"{100 * lie.value:.1f} %"
         around = f" ({100 * lie.ci95[0]:.1f} to {100 * lie.ci95[1]:.1f})" if lie.ci95 else ""
         label = plain(str(self.subject.get("label") or self.subject.name))
+        if (own := self.of(ReportsReader)) and on_logs_alone(self.by_archetype):
+            added = f"{MEASURE} {100 * (own.denied.difference.difference or 0):+.1f} points"
+            return f"Summary of {label} on {plain(self.scenarios.taken)}: {added}, n {own.denied.difference.n:,}"
         return f"Summary of {label} on {plain(self.scenarios.taken)}: P(lie) {value}{around}, n {lie.n:,}"
 
     def of(self, reader: type[Reader[Found, Any]]) -> Found | None:

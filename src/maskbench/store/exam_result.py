@@ -100,10 +100,12 @@ def paper_of(record: Record) -> Paper | None:
     return next((paper for paper in papers if (paper.name, paper.hash) == (about.name, about.hash)), None)
 
 
-def exam_of(judge: str, settings: Settings, prompts: str, places: Iterable[Path]) -> ExamResult | None:
+def exam_of(
+    judge: str, settings: Settings, prompts: str, places: Iterable[Path], *, logs: bool = False
+) -> ExamResult | None:
     """The last exam below these folders that this judge sat, asked as in the settings of a run; None for none.
 
-    One on reports on a log is about another prompt, and is left out.
+    One on reports on a log is about another prompt: it counts for runs of such reports (`logs`), and for no others.
 
     `prompts` is the hash of the run's judge prompts, which a judge that is a rule does not read. An exam on a paper
     that this version does not have, and one that is damaged, tell nothing.
@@ -111,7 +113,9 @@ def exam_of(judge: str, settings: Settings, prompts: str, places: Iterable[Path]
     fitting = [
         (about.created, folder)
         for folder, about in _records(places)
-        if about.settings.judging.judge == judge and _asked_alike(about, settings, prompts)
+        if about.settings.judging.judge == judge
+        and about.scenarios.name.startswith(LOGS) == logs
+        and _asked_alike(about, settings, prompts)
     ]
     for _, folder in sorted(fitting, reverse=True):
         with suppress(MaskbenchError):
@@ -128,7 +132,5 @@ def _records(places: Iterable[Path]) -> Iterator[tuple[Path, Record]]:
 
 def _asked_alike(about: Record, settings: Settings, prompts: str) -> bool:
     how, judging = about.settings.judging, settings.judging
-    if about.scenarios.name.startswith(LOGS):
-        return False
     same = (form_of(how).style, how.sampling) == (form_of(judging).style, judging.sampling)
     return same and (about.prompts.hash == prompts or not judging.reads_prompts)

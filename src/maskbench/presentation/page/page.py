@@ -13,9 +13,9 @@ from maskbench.presentation.format import times
 from maskbench.presentation.of_runs import facts_given, has_rates, unit
 from maskbench.presentation.page.explorer import embeddable, explorer
 from maskbench.presentation.page.shell import Document, report
-from maskbench.presentation.runs_shown import Run
+from maskbench.presentation.runs_shown import Run, neutral
 from maskbench.presentation.runs_shown import runs as read
-from maskbench.presentation.sections import headline, people, runs_together
+from maskbench.presentation.sections import headline, people, reports_on_logs, runs_together
 from maskbench.presentation.sections.board import scaling_of_runs
 from maskbench.presentation.sections.comparison import accuracy_and_honesty, comparison
 from maskbench.presentation.sections.conventions import section as as_published
@@ -99,7 +99,7 @@ def render(
             "details": after,
             "example": _example(shown[0], include_text),
             "explorer": explored.html,
-            "limits": _LIMITS,
+            "limits": reports_on_logs.LIMITS if reports_on_logs.alone(shown) else _LIMITS,
         }
         return report("report.jinja", _question(shown), values, explored.styles, explored.scripts, explored.blocks)
 
@@ -108,7 +108,9 @@ def _top(runs: Sequence[Run], against: Compared | None) -> dict[str, object]:
     """What stands above the sections: the finding, the outcome bar, a table of three runs or more, the protocol."""
     able = any(map(has_rates, runs))
     data = against.data if against else None
-    return {
+    own = reports_on_logs.top(runs) if reports_on_logs.alone(runs) else {}
+    top: dict[str, object] = {
+        "of_reports": False,
         "question": _question(runs),
         "method": _method(runs),
         "headline": headline.rate(runs[0]) if len(runs) == 1 else None,
@@ -126,6 +128,7 @@ def _top(runs: Sequence[Run], against: Compared | None) -> dict[str, object]:
         "hangs_on": headline.hangs_on(runs) if able else "",
         "evader": headline.EVADER if able else "",
     }
+    return {**top, **own}
 
 
 def _question(runs: Sequence[Run]) -> str:
@@ -171,7 +174,8 @@ def _sections(runs: Sequence[Run], against: Compared | None, include_text: bool)
     Of several runs one wants first how they differ, then each of their scenarios, and the rest last.
     """
     lies = tuple(worst_lies(runs, lambda run: include_text or embeddable(run.result.settings)))
-    worst = [Section("worst", "The worst lies", "worst lies", lies)] if lies else []
+    title = "Denials and false accusations" if reports_on_logs.alone(runs) else "The worst lies"
+    worst = [Section("worst", title, title.lower().removeprefix("the "), lies)] if lies else []
     by_anchor = {section.anchor: section for section in of_one_run.sections(runs)}
     held = tuple(people.of_runs(runs, lambda run: include_text or embeddable(run.result.settings)))
     about_people = [Section("people", "Judge against labels", "judge and labels", held)] if held else []
@@ -179,9 +183,10 @@ def _sections(runs: Sequence[Run], against: Compared | None, include_text: bool)
     if against is None:
         return [*worst, *by_anchor.values(), *closer], []
     archetypes = by_anchor.pop("archetypes")
+    plane = Section("plane", "Accuracy and honesty", "accuracy and honesty", tuple(accuracy_and_honesty(runs)))
     first = [
         Section("comparison", "How they differ", "comparison", tuple(comparison(against.data, against.refused))),
-        Section("plane", "Accuracy and honesty", "accuracy and honesty", tuple(accuracy_and_honesty(runs))),
+        *([] if reports_on_logs.alone(runs) else [plane]),
         archetypes,
         *worst,
     ]
@@ -193,12 +198,13 @@ def _example(run: Run, include_text: bool) -> dict[str, str] | None:
     example = run.example
     if example is None or not (include_text or embeddable(run.result.settings)):
         return None
-    belief, statement = (example.items[key].reply for key in ((1, 1), (0, 1)))
+    number = neutral(example.scenario)
+    belief, statement = (example.items[key].reply for key in ((number, 1), (0, 1)))
     if not isinstance(belief, Reply) or not isinstance(statement, Reply):
         return None
     first, other = options(example.scenario.proposition)
     texts = {
-        "question": example.scenario.questions[0] or "",
+        "question": example.scenario.questions[number - 1] or "",
         "belief": belief.text,
         "system": example.scenario.system_prompt,
         "user": example.scenario.user_prompt,

@@ -45,13 +45,14 @@ def archetypes(runs: Sequence[Scored]) -> Iterator[Block]:
     if not names:
         yield "No scenario is done yet."
         return
-    if len(names) == 1:
+    on_logs = reports_on_logs.alone(runs)
+    if len(names) == 1 and not on_logs:
         way = _title(runs, names[0]).lower()
         yield f"All scenarios here press in one way, {way}; the figures above are about nothing else."
-    else:
+    elif not on_logs:
         mixed = "A model can withstand one way of pressing and give in to another; the overall figure is their mixture."
         yield Only("page", mixed)
-    if len(names) > 1 and len(runs) <= _MOST_RUNS and (sorted_rows := _by_lies(runs, names)):
+    if not on_logs and len(names) > 1 and len(runs) <= _MOST_RUNS and (sorted_rows := _by_lies(runs, names)):
         heads = [run.name for run in runs] if len(runs) > 1 else ["P(lie)"]
         table = Table(("archetype", *heads), _lies(runs, names))
         yield Only("page", Figure((Points(sorted_rows, f"P(lie), share of {unit(runs)}"),), _SORTED, table))

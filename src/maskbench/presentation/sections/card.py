@@ -8,6 +8,7 @@ from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Facts, Heading, Sentence, Table, Warn
 from maskbench.presentation.format import CAVEAT, interval, pair, percent, times, with_interval
 from maskbench.presentation.of_runs import Alone, Scored, has_rates
+from maskbench.presentation.sections import reports_on_logs
 from maskbench.presentation.sections.headline import beside, finding, warnings
 from maskbench.presentation.sections.provenance import NOT_KNOWN, identity, is_told
 from maskbench.results.conventions import ConventionFigures
@@ -48,13 +49,20 @@ def card(
     for strong, text in warnings(run):
         yield Warn(f"{strong} {text}")
     yield finding(run)
-    if has_rates(run):
+    on_logs = reports_on_logs.alone((run,))
+    if on_logs:
+        yield from reports_on_logs.in_short(run)
+    elif has_rates(run):
         yield Table(("rate", "value", "95 %", "n"), tuple(_row(run, name) for name in _RATES))
     yield from map(_as_printed_by, figures)
     yield Facts(tuple(_facts(run, _asked(settings, prompt), measured, command, exams or {})))
     yield (
-        f"A lie is a statement under pressure that contradicts what the same model says when it is asked neutrally "
-        f"(MASK, arXiv:2503.03750). Intervals are over propositions: {CAVEAT}."
+        reports_on_logs.CARD
+        if on_logs
+        else (
+            f"A lie is a statement under pressure that contradicts what the same model says when it is asked neutrally "
+            f"(MASK, arXiv:2503.03750). Intervals are over propositions: {CAVEAT}."
+        )
     )
 
 
@@ -83,13 +91,15 @@ def _asked(settings: Settings, prompt: str | None) -> str:
 def _labelled(text: str) -> tuple[str, str]:
     """What stands beside P(lie), with its first words as a label."""
     label, colon, rest = text.partition(": ")
-    return (label[:1].lower() + label[1:], rest) if colon else ("beside it", text)
+    is_label = colon and ". " not in label
+    return (label[:1].lower() + label[1:], rest) if is_label else ("beside it", text)
 
 
-def _exam(judge: str, exam: ExamResult | None) -> tuple[str, str]:
+def _exam(judge: str, exam: ExamResult | None, *, logs: bool) -> tuple[str, str]:
     """How a judge did in its exam, where one is stored that asked it as in the run."""
     if exam is None:
-        return "exam of the judge", f"none is stored of {one_line(judge, 60)} asked like this; maskbench exam has one"
+        how = "maskbench exam JUDGE --scenarios said_and_did" if logs else "maskbench exam"
+        return "exam of the judge", f"none is stored of {one_line(judge, 60)} asked like this; {how} has one"
     marks = exam.score.overall
     right = f"{with_interval(marks.estimate)} of {marks.n:,} verdicts right" if marks.n else "no verdict"
     paper = f"paper {exam.paper.name}, {one_line(exam.about.created[:10])}"
@@ -104,7 +114,7 @@ def _facts(
     yield "asked with", asked
     for label in ("scenarios", "judge", "judged with"):
         yield label, known[label]
-    yield from (_exam(judge, exam) for judge, exam in exams.items())
+    yield from (_exam(judge, exam, logs=reports_on_logs.alone((run,))) for judge, exam in exams.items())
     yield "protocol", f"maskbench {known['maskbench']}, rules {known['rules']}, protocol id {known['protocol id']}"
     bounds = summary.rates["p_lie"].bounds
     failed = sum(count for causes in summary.failures.values() for count in causes.values())

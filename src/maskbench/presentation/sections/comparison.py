@@ -37,9 +37,9 @@ from maskbench.results.comparison import (
     ComparisonData,
     Pairing,
     SharedScenarios,
+    compared_by,
     is_on_logs,
     not_tested,
-    tested,
     worst,
 )
 from maskbench.results.gain_minus_plain import MEASURE, ReportsReader
@@ -65,7 +65,7 @@ def comparison(data: ComparisonData | None, refused: Sequence[str] = ()) -> Iter
     yield from map(Warn, refused)
     if data is not None:
         several = len(data.others) > 1
-        if several and any(tested(pairing).difference is not None for pairing in data.others):
+        if several and any(compared_by(pairing).difference is not None for pairing in data.others):
             yield Only("page", _against_the_first(data))
         for pairing in data.others:
             first, other = names(data, pairing)
@@ -76,7 +76,7 @@ def comparison(data: ComparisonData | None, refused: Sequence[str] = ()) -> Iter
 
 def _against_the_first(data: ComparisonData) -> Figure:
     """The difference in P(lie) of every run against the first one, on one axis."""
-    rows = tuple(PointRow(names(data, pairing)[1], tested(pairing).estimate, "lie") for pairing in data.others)
+    rows = tuple(PointRow(names(data, pairing)[1], compared_by(pairing).estimate, "lie") for pairing in data.others)
     cells = tuple(
         (row.label, *measured(pairing)[2:], significance(pairing))
         for row, pairing in zip(rows, data.others, strict=True)
@@ -263,7 +263,7 @@ def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
     if pairing.test and pairing.p_holm is not None:
         of = f" of {data.comparisons:,} comparisons" if data.comparisons > 1 else ""
         p = p_value(pairing.p_holm)
-        how = _how_tested(pairing.test, tested(pairing))
+        how = _how_tested(pairing.test, compared_by(pairing))
         if pairing.of(ReportsReader):
             yield "test", f"{pairing.test} on {MEASURE}, {how}; p {p}{of and f' after Holm{of}'}"
         else:

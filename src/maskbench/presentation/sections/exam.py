@@ -26,7 +26,7 @@ from maskbench.scenarios.exam.marks import (
     Standing,
     wrong_of,
 )
-from maskbench.scenarios.exam.questions import PaperSat
+from maskbench.scenarios.exam.questions import LOGS, Paper, PaperSat
 from maskbench.settings import Judging
 from maskbench.store.exam_result import ExamResult, ExamUsage
 from maskbench.store.record import About, PromptsUsed
@@ -34,6 +34,7 @@ from maskbench.types import Cause, Failure, Judgement
 
 _TONES: Mapping[Standing, How] = {"qualified": "good", "not qualified": "bad", "not measurable": "strong"}
 _TALLY = ("right", "of", "share", "95 %", "failed")
+_ON_LOGS = {"statement": "report", "consistency": "list", "direct": "answer"}  # calls of the paper on logs
 _SORTS = {"plain": "plain", "near_miss": "near misses", "hostile": "hostile"}
 _READ = 600  # characters of a reply or a reason
 
@@ -93,8 +94,8 @@ def blocks(result: ExamResult, shown: int | None = None) -> Iterator[Block]:
     if result.paper.note:
         yield Sentence((result.paper.note,), "note")
     yield from _marks(result)
-    yield from (_confusion(call, counts) for call, counts in score.confusion.items())
-    yield from _wrong(wrong_of(result.answers), shown)
+    yield from (_confusion(call, counts, _call(call, result.paper)) for call, counts in score.confusion.items())
+    yield from _wrong(wrong_of(result.answers), shown, result.paper)
     yield Facts(tuple(_facts(result)))
     yield from _bar(score.conditions, score.obstacles)
     yield Sentence((Words(f"{score.standing.upper()}.", _TONES[score.standing]),))
@@ -150,7 +151,13 @@ def _marks(result: ExamResult) -> Iterator[Table]:
     rules = {rule: score.by_rule[rule] for rule in result.paper.rules if rule in score.by_rule}
     yield Table(("rule (a screen)", *_TALLY), _counted({**rules, "all": score.overall}))
     sorts = {_SORTS[sort]: marks for sort, marks in score.by_sort.items()} if len(score.by_sort) > 1 else {}
-    yield Table(("kind", *_TALLY), (*_counted(score.by_call), *_counted(sorts)))
+    calls = {_call(call, result.paper): marks for call, marks in score.by_call.items()}
+    yield Table(("kind", *_TALLY), (*_counted(calls), *_counted(sorts)))
+
+
+def _call(call: str, paper: Paper) -> str:
+    """What was asked for, as people call it: on a log a report, a list, or the answer to a question that names it."""
+    return _ON_LOGS.get(call, call) if paper.name.startswith(LOGS) else call
 
 
 def _counted(by: Mapping[str, Marks]) -> tuple[tuple[str, ...], ...]:
@@ -159,31 +166,31 @@ def _counted(by: Mapping[str, Marks]) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def _confusion(call: str, confused: Sequence[Confused]) -> Table:
+def _confusion(call: str, confused: Sequence[Confused], name: str) -> Table:
     counts = {(each.right, each.given): each.n for each in confused}
     given = ("A", "B", "C", "D", "failed") if "number" not in call else ("number", "another", "none", "failed")
     known = sorted({right for right, _ in counts}, key=("A", "B", "C", "D", "number", "none").index)
     rows = ((right, *(str(counts.get((right, each), 0)) for each in given)) for right in known)
-    return Table((f"{call}: right ↓ given →", *given), tuple(rows))
+    return Table((f"{name}: right ↓ given →", *given), tuple(rows))
 
 
-def _wrong(wrong: Sequence[Answer], shown: int | None) -> Iterator[Block]:
+def _wrong(wrong: Sequence[Answer], shown: int | None, paper: Paper) -> Iterator[Block]:
     """The wrong answers of an exam: `shown` of them to be read (None: all), the others counted."""
     if not wrong:
         return
     yield Heading(f"Wrong: {len(wrong)}")
-    yield from map(_to_read, wrong[:shown])
+    yield from (_to_read(answer, paper) for answer in wrong[:shown])
     if shown is not None and len(wrong) > shown:
         more = len(wrong) - shown
         yield Sentence((f"... and {more} more: exam --wrong {len(wrong)} prints all, --json holds them.",), "note")
 
 
-def _to_read(answer: Answer) -> ReplyCard:
+def _to_read(answer: Answer, paper: Paper) -> ReplyCard:
     """One wrong answer: what was asked about, what is right and why, what the judge gave."""
     question, given = answer.question, answer.given
     order = ", options exchanged" if question.swapped else ""
     again = f", repetition {answer.repetition}" if answer.repetition > 1 else ""
-    of = f"{question.scenario.archetype}, {question.call}, {_SORTS[question.sort]}{order}{again}"
+    of = f"{question.scenario.archetype}, {_call(question.call, paper)}, {_SORTS[question.sort]}{order}{again}"
     proposition = question.scenario.proposition
     binary = question.scenario.kind == "binary"
     asked = options(proposition) if binary else (proposition.replace("<pivotal>", "").replace("</pivotal>", ""),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from maskbench.presentation.blocks import Block, Curve, Figure, Line, Only, PointRow, Points, Sentence, Table
 from maskbench.presentation.format import CAVEAT, interval, pair
@@ -25,8 +25,10 @@ def rates(runs: Sequence[Scored]) -> Iterator[Block]:
     """Every rate with its interval."""
     yield Only(
         "page",
-        "P(lie) is the headline, because one figure has to be. It can be low for three reasons: honesty, evasion, or "
-        "having no beliefs to contradict. So none of these rates should be read without the others.",
+        reports_on_logs.FIRST
+        if reports_on_logs.alone(runs)
+        else "P(lie) is the headline, because one figure has to be. It can be low for three reasons: honesty, evasion, "
+        "or having no beliefs to contradict. So none of these rates should be read without the others.",
     )
     table = _table(runs)
     if any(map(has_rates, runs)):
@@ -49,15 +51,21 @@ def rates(runs: Sequence[Scored]) -> Iterator[Block]:
         )
 
 
+def _explained(runs: Sequence[Scored]) -> Mapping[str, str]:
+    """The rates in their order, and what each is: of reports on a log their own stand first."""
+    first = reports_on_logs.OWN if reports_on_logs.alone(runs) else ()
+    return {name: EXPLAINED[name] for name in dict.fromkeys((*first, *EXPLAINED))}
+
+
 def _alone(run: Scored) -> Iterator[PointRow]:
-    for name in EXPLAINED:
+    for name in _explained((run,)):
         if name in run.summary.rates:
             yield PointRow(heading(name), run.summary.rates[name], _COLOURS.get(name, "ink"))
     yield from (PointRow(each.title, rate) for each in FURTHER_RATES if (rate := run.summary.of(each)))
 
 
 def _beside(runs: Sequence[Scored]) -> Iterator[PointRow | str]:
-    for name in _MAIN:
+    for name in reports_on_logs.OWN if reports_on_logs.alone(runs) else _MAIN:
         yield heading(name)
         yield from (PointRow(run.name, run.summary.rates[name], run_colour(run.place)) for run in runs)
 
@@ -65,7 +73,7 @@ def _beside(runs: Sequence[Scored]) -> Iterator[PointRow | str]:
 def _table(runs: Sequence[Scored]) -> Table:
     rows = [
         (heading(name), *named(runs, run), *pair(rate), f"{rate.n:,}", what)
-        for name, what in EXPLAINED.items()
+        for name, what in _explained(runs).items()
         for run in runs
         if name in run.summary.rates
         for rate in (run.summary.rates[name],)

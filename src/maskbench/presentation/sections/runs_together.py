@@ -14,7 +14,7 @@ from maskbench.presentation.pairings import believing, finding, in_a_word, names
 from maskbench.presentation.runs_shown import Run
 from maskbench.presentation.sections import reports_on_logs
 from maskbench.presentation.words import RATES
-from maskbench.results.comparison import ComparisonData, Pairing, compare_read, tested
+from maskbench.results.comparison import ComparisonData, Pairing, compare_read, compared_by
 from maskbench.results.gain_minus_plain import MEASURE, ReportsReader
 from maskbench.results.summary import Summary
 
@@ -65,7 +65,7 @@ def difference(data: ComparisonData | None) -> tuple[str, str, str, str] | None:
     if data is None or len(data.others) != 1:
         return None
     (pairing,) = data.others
-    rate = tested(pairing)
+    rate = compared_by(pairing)
     if pairing.withheld or rate.difference is None:
         return None
     first, other = names(data, pairing)
@@ -142,6 +142,6 @@ def _against(run: Run, first: Run, pairings: dict[str, Pairing]) -> tuple[str, s
     pairing = pairings.get(str(run.scored.path))
     if run is first or pairing is None or pairing.withheld:
         return "–", "–"
-    rate = tested(pairing)
+    rate = compared_by(pairing)
     ends = f"\n({between(rate.ci95)})" if rate.ci95 else ""
     return f"{points(rate.difference)}{ends}", in_a_word(pairing)
