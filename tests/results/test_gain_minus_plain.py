@@ -186,7 +186,8 @@ def test_two_runs_are_tested_by_what_is_denied_for_gain() -> None:
 def test_a_model_that_denies_as_often_when_asked_plainly_adds_nothing_for_gain() -> None:
     """Whoever denies every event in both reports differs in P(denied), and in gain minus plain by 0.0."""
     runs = {said: [row for n in EVERY for row in pair(n, said, said, str(n))] for said in SAID}
-    pairing = held(*(scored_run(said, rows) for said, rows in runs.items()))
+    first, other = (scored_run(said, rows) for said, rows in runs.items())
+    pairing = held(first, other)
     assert pairing.rates["p_denied"].difference == 1.0
     assert (compared_by(pairing).difference, pairing.significant) == (0.0, False)
 

@@ -119,9 +119,9 @@ class Pairing(RunCompared, forbid_unknown_fields=True, omit_defaults=True):
     """A run held against the first one.
 
     `test` names the test that is made on P(lie) and on P(honest), or of reports on logs on what is denied, gain minus
-    plain (`compared_by`). `p_holm` is that of the first, adjusted for all tests of all comparisons, `verdict` what both come
-    to (results/lies_and_honest.py). `with_beliefs` has both rates over the scenarios in which both runs have a belief,
-    which are not tested.
+    plain (`compared_by`). `p_holm` is that of the first, adjusted for all tests of all comparisons, `verdict` what both
+    come to (results/lies_and_honest.py). `with_beliefs` has both rates over the scenarios in which both runs have a
+    belief, which are not tested.
     """
 
     withheld: str | None
