@@ -10,12 +10,11 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from maskbench.asking.begin import check_measured, prepare, wanted
+from maskbench.asking.begin import check_measured, checked, prepare, wanted
 from maskbench.asking.executor import Executor, Make, executor, executor_for
 from maskbench.asking.live import Gate
 from maskbench.asking.loop import Stopper, awaited, beside_loop, in_loop
 from maskbench.asking.meter import known_prices
-from maskbench.asking.options import check
 from maskbench.asking.passes import expected, is_finished, passes_of
 from maskbench.asking.progress import Display
 from maskbench.asking.run_log import RunLog
@@ -24,9 +23,8 @@ from maskbench.asking.stored_programs import to_ask_by
 from maskbench.asking.watching import Watcher
 from maskbench.errors import UsageError
 from maskbench.method.forms import prompts_of
-from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.chat.services import environment
-from maskbench.models.names import Reach, check_models, identified, is_loaded, open_judges, open_subject
+from maskbench.models.names import Reach, check_models, is_loaded, open_judges, open_subject
 from maskbench.models.scripted import Nobody
 from maskbench.results.scored import result
 from maskbench.results.summary import Summary
@@ -135,11 +133,9 @@ def _measure(
 ) -> Summary:
     watcher = watcher or RunLog(RunFolder(out).log)
     environ = environment(Path.cwd()) if environ is None else environ
-    check(settings)
-    check_extra(settings, environ)
+    settings = checked(settings, environ)
     if settings.design.system_prompt and settings.design.system_prompt_text is None:
         settings = settings.having(system_prompt_text=system_prompt(settings.design.system_prompt))
-    settings = identified(settings)
     if models:
         subject, judge = (model.name for model in models)
         if (settings.subject.name, settings.judging.judge, settings.judging.numeric_judge) != (subject, judge, judge):

@@ -11,12 +11,15 @@ from functools import partial
 from importlib.metadata import version
 from typing import Literal, NamedTuple
 
+from maskbench.asking.options import check
 from maskbench.asking.passes import is_finished, passes_of
 from maskbench.asking.watching import Watcher
 from maskbench.errors import RunMismatch, RunUnreadable, ScenarioError, UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.said_and_did import pair
+from maskbench.models.chat.extra_fields import check_extra
+from maskbench.models.names import identified
 from maskbench.scenarios import Key, Remarks, SetHash, draw, few_pairs, limit, open_set
 from maskbench.settings import Settings, protocol_id
 from maskbench.store.folder import RECORD, RunFolder, check_same, complete_by_others
@@ -49,6 +52,13 @@ class Taken(NamedTuple):
     remarks: Remarks
     pairs: int = 0  # of a log and its twin
     exam: bool = False  # whether they are those of a paper
+
+
+def checked(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    """Settings of which all is checked that needs no model, with the marks of the files that the subject takes."""
+    check(settings)
+    check_extra(settings, environ)
+    return identified(settings)
 
 
 def taken(settings: Settings, environ: Mapping[str, str], source: Iterable[Scenario] | None = None) -> Taken:

@@ -9,14 +9,18 @@ from msgspec import Struct, structs
 
 from maskbench.asking.begin import taken
 from maskbench.asking.forecast import Load, Plan, plan
+from maskbench.asking.meter import known_prices
 from maskbench.errors import UsageError
+from maskbench.method.asks import VERDICTS
+from maskbench.method.forms import prompts_of
 from maskbench.method.forms.prompts import Prompts
 from maskbench.scenarios import draw, limit, open_set
 from maskbench.scenarios.hub import NAME, SIZES, cached
 from maskbench.settings import Settings
-from maskbench.store.bill import StagePrices
+from maskbench.store.bill import StagePrices, prices_kept
+from maskbench.store.folder import RunFolder
 from maskbench.store.prices import FREE, Price, Tokens, cost
-from maskbench.types import Scenario, Stage
+from maskbench.types import STAGES, Scenario, Stage
 
 SECONDS = (1.0, 10.0)  # that a request to a service is assumed to take
 UNREAD = (0.5, 2.0)  # how far the texts of a set that was not read may be from those that stand for them
@@ -185,17 +189,38 @@ def plan_of(scenarios: Sequence[Scenario], settings: Settings, prompts: Prompts,
     return counted
 
 
-def by_length(
-    scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts, prices: StagePrices
-) -> dict[str, tuple[Plan, Estimate]]:
+def of_run(
+    settings: Settings,
+    environ: Mapping[str, str],
+    folder: RunFolder | None,
+    stages: Sequence[Stage] = STAGES,
+    verdicts: str = VERDICTS,
+) -> tuple[list[Scenario], Plan, Estimate]:
+    """The scenarios that a run would take, its plan, and the estimate of what these stages take of it.
+
+    A price that nobody knows now is that by which this set of verdicts was billed in the folder. Raises as `taken` and
+    `known_prices` do.
+    """
+    scenarios, by_counts = scenarios_of(settings, environ)
+    counted = plan_of(scenarios, settings, prompts_of(settings), by_counts=by_counts)
+    loads = {key: load for key, load in counted.loads.items() if key[0] in stages}
+    prices = known_prices(settings, environ, stages=stages, kept=prices_kept(folder, verdicts) if folder else None)
+    return scenarios, counted, estimate(loads, settings, prices, by_counts=by_counts)
+
+
+def by_length(scenarios: Iterable[Scenario], settings: Settings, whole: Estimate) -> dict[str, tuple[Plan, Estimate]]:
     """The plan and the cost of each part of a set whose column `length` names several; else nothing."""
     parts: dict[str, list[Scenario]] = {}
     for scenario in scenarios:
         parts.setdefault(scenario.extra.get("length", ""), []).append(scenario)
     if len(parts) < 2 or "" in parts:
         return {}
+    prices: StagePrices = {each.stage: {} for each in whole.models}
+    for each in whole.models:
+        prices[each.stage][each.model] = each.price
+    prompts = prompts_of(settings)
     plans = {length: plan(part, settings, prompts) for length, part in parts.items()}
-    return {length: (each, estimate(each.loads, settings, prices)) for length, each in plans.items()}
+    return {length: (part, estimate(part.loads, settings, prices)) for length, part in plans.items()}
 
 
 def scenarios_of(settings: Settings, environ: Mapping[str, str]) -> tuple[list[Scenario], bool]:

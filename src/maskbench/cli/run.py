@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from cyclopts import Group, Parameter
 
-from maskbench.asking.begin import check_measured
-from maskbench.asking.options import IN_FILES, JUDGE, OPTIONS, check, check_together
+from maskbench.asking.begin import check_measured, checked
+from maskbench.asking.options import IN_FILES, JUDGE, OPTIONS, check_together
 from maskbench.cli.asked import EMBEDDED, joined, judged_like, new, resumed
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
@@ -216,27 +216,15 @@ def _whole_command(folder: Path) -> str:
 def _print_plan(settings: Settings, environ: Mapping[str, str], held: RunFolder | None, *, json: bool) -> None:
     from msgspec import to_builtins
 
-    from maskbench.asking.estimate import by_length, estimate, plan_of, scenarios_of
-    from maskbench.asking.meter import known_prices
+    from maskbench.asking.estimate import by_length, of_run
     from maskbench.cli.sections import dry_run
     from maskbench.cli.sections.estimate import estimated, of_lengths
-    from maskbench.method.forms import prompts_of
-    from maskbench.models.chat.extra_fields import check_extra
-    from maskbench.models.names import identified
-    from maskbench.store.bill import prices_kept
 
-    check(settings)
-    check_extra(settings, environ)
-    settings = identified(settings)
-    prompts = prompts_of(settings)
-    scenarios, by_counts = scenarios_of(settings, environ)
-    counted = plan_of(scenarios, settings, prompts, by_counts=by_counts)
-    prices = known_prices(settings, environ, kept=prices_kept(held) if held else None)
-    costs = estimate(counted.loads, settings, prices, by_counts=by_counts)
+    settings = checked(settings, environ)
+    scenarios, counted, costs = of_run(settings, environ, held)
     if json:
         print_json({**counted.as_dict(), "estimate": to_builtins(costs)})
     else:
         bill = list(estimated(costs, settings))
         plan = dry_run.plan(counted, settings, counted=not bill)
-        lengths = by_length(scenarios, settings, prompts, prices)
-        print_blocks([*plan, *bill, *of_lengths(lengths)])
+        print_blocks([*plan, *bill, *of_lengths(by_length(scenarios, settings, costs))])

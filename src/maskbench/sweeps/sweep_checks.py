@@ -6,17 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from maskbench.asking.begin import check_held, wanted
-from maskbench.asking.estimate import Estimate, estimate, planned
+from maskbench.asking.begin import check_held, checked, wanted
+from maskbench.asking.estimate import Estimate, of_run, planned
 from maskbench.asking.meter import known_prices
-from maskbench.asking.options import check
 from maskbench.asking.stored_programs import to_ask_by
 from maskbench.asking.watching import Unwatched
 from maskbench.errors import MaskbenchError, RunMismatch, UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms import prompts_of
-from maskbench.models.chat.extra_fields import check_extra
-from maskbench.models.names import check_judges, check_models, identified
+from maskbench.models.names import check_judges, check_models
 from maskbench.settings import Budget, Settings
 from maskbench.store.bill import prices_kept
 from maskbench.store.folder import RunFolder, check_same_judge
@@ -40,11 +38,7 @@ def estimates(
 
 def _estimate(task: Task, environ: Mapping[str, str]) -> Estimate:
     """What one run would take, as its own dry run has it; whoever judges stored replies asks no subject."""
-    plan, by_counts = planned(task.settings, environ, prompts_of(task.settings))
-    loads = {key: load for key, load in plan.loads.items() if key[0] in task.stages}
-    kept = prices_kept(RunFolder(task.folder), task.verdicts or VERDICTS)
-    prices = known_prices(task.settings, environ, stages=task.stages, kept=kept)
-    return estimate(loads, task.settings, prices, by_counts=by_counts)
+    return of_run(task.settings, environ, RunFolder(task.folder), task.stages, task.verdicts or VERDICTS)[2]
 
 
 def looked_at(
@@ -105,9 +99,7 @@ def _refusal(task: Task, environ: Mapping[str, str]) -> str | None:
 
 def _check_asked(task: Task, environ: Mapping[str, str], budget: Budget) -> None:
     """Raise what a run would as soon as it began: settings, files, names, keys, addresses, prices and scenarios."""
-    settings, run = identified(task.settings), RunFolder(task.folder)
-    check(settings)
-    check_extra(settings, environ)
+    settings, run = checked(task.settings, environ), RunFolder(task.folder)
     (check_judges if task.verdicts else check_models)(settings, environ)
     prompts = prompts_of(settings)
     if not run.exists and not task.needs:
