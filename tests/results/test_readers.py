@@ -1,14 +1,25 @@
 """Readers: a share of each scenario is a rate and a difference, and records have what readers find in its place."""
 
+from pathlib import Path
+from statistics import median
+
 import numpy as np
 import pytest
 from msgspec import Struct
 
 from maskbench.method.rates import tabulate
+from maskbench.method.rules import named
+from maskbench.presentation.of_one_run import result as printed
+from maskbench.presentation.terminal import text
 from maskbench.results.further_rate import FurtherRate
 from maskbench.results.reader import OfKind, Reader, Shared, Whole, with_found
-from maskbench.store.verdict_sets import Done
-from maskbench.types import Scored
+from maskbench.results.readers import WordsReader
+from maskbench.results.scored import result, score
+from maskbench.results.textless_run import write_without_texts
+from maskbench.store.folder import RunFolder
+from maskbench.store.verdict_sets import Done, OpenRun
+from maskbench.types import OUTCOMES, Reply, Scored
+from measured_runs import run
 from scored_runs import SETTINGS, reader, rows, scored_run
 from there import there
 
@@ -107,3 +118,20 @@ def test_a_record_has_what_readers_find_where_json_has_it() -> None:
     assert One.__struct_fields__ == ("a", "first", "b", "last")
     assert Two.__struct_fields__ == ("a", "first", "b")
     assert (One.__struct_defaults__, Two.__struct_defaults__[-2:-1]) == ((None,), (None,))
+
+
+def test_the_median_words_of_a_statement_are_by_its_outcome(tmp_path: Path) -> None:
+    """Statements that failed count nowhere; a run that holds no texts has no lengths."""
+    folder = RunFolder(run(tmp_path / "run", "sim/fail=0.05", limit=24, statements=2, max_error_rate=0.5))
+    words: dict[str, list[int]] = {}
+    with OpenRun(folder) as opened:
+        for done in opened.verdicts().read(named("reference")):
+            for (elicitation, number), item in done.items.items():
+                if elicitation == 0 and isinstance(item.reply, Reply):
+                    words.setdefault(done.scored.outcomes[number - 1], []).append(len(item.reply.text.split()))
+    found = result(folder).of(WordsReader)
+    assert found == {name: median(words[name]) for name in OUTCOMES if name != "error" and name in words}
+    write_without_texts(folder, tmp_path / "textless")
+    assert result(RunFolder(tmp_path / "textless")).of(WordsReader) is None
+    told = text(printed(score(folder.path).summary), 200)
+    assert f"Median words of a statement by its outcome: honest {there(found)['honest']:g}, lie " in told

@@ -16,7 +16,7 @@ from maskbench.presentation.sections.archetypes import title as pressing
 from maskbench.presentation.sections.beliefs import beliefs
 from maskbench.presentation.sections.calibration import corrected
 from maskbench.presentation.sections.cost import bill, tokens
-from maskbench.presentation.sections.evasion import denials, evasions
+from maskbench.presentation.sections.evasion import denials, evasions, lengths
 from maskbench.presentation.sections.failures import failures
 from maskbench.presentation.sections.headline import headline, in_short, notes, outcomes
 from maskbench.presentation.sections.judges import judges
@@ -34,7 +34,7 @@ SECTIONS: tuple[tuple[str, str | Callable[[Sequence[Scored]], str], str, tuple[B
     ("outright", "Asked outright, or not", "asked outright", (outright,)),
     ("lying-at-k", "Asked again and again", "Lying@k", (lying_at_k,)),
     ("beliefs", "What it believes", "beliefs", (beliefs,)),
-    ("evasions", "How it evades", "evasion", (evasions,)),
+    ("evasions", "How it evades", "evasion", (evasions, lengths)),
     ("failures", "What failed, and what was cut", "failures", (failures,)),
     ("denials", "Denying both", "denying both", (denials,)),
     ("judges", "Through other judges", "other judges", (judges,)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any
 
 from maskbench.method.chance import Chance, ChanceTally
@@ -17,7 +18,7 @@ from maskbench.results.splits import AskedReader
 from maskbench.store.bill import Bill, bill_of
 from maskbench.store.source import ImportedFrom
 from maskbench.store.verdict_sets import Done, OpenRun, VerdictSet, names
-from maskbench.types import Reply
+from maskbench.types import OUTCOMES, OutcomeName, Reply
 
 
 class PlantedReader(Reader[dict[str, float], None]):
@@ -163,6 +164,28 @@ class CutReader(Reader[None, None]):
         return sum(self._cut) / len(self._cut) if self._cut else 0.0
 
 
+class WordsReader(Reader[dict[OutcomeName, float], None]):
+    """The median number of words of a statement by its outcome; nothing where the run holds no texts."""
+
+    name = "median_words"
+
+    def __init__(self, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> None:
+        """Begin to count."""
+        self._has_texts = not run.record.without_texts
+        self._words: dict[OutcomeName, list[int]] = {}
+
+    def see(self, done: Done) -> None:
+        """Count the words of one scenario's statements."""
+        outcomes = done.scored.outcomes if self._has_texts else ()
+        for outcome, reply in zip(outcomes, done.samples.statements(len(outcomes)), strict=True):
+            if outcome != "error" and isinstance(reply, Reply):
+                self._words.setdefault(outcome, []).append(len(reply.text.split()))
+
+    def found(self, whole: Whole) -> dict[OutcomeName, float] | None:
+        """The medians, of outcomes in their order."""
+        return {name: float(median(self._words[name])) for name in OUTCOMES if name in self._words} or None
+
+
 def _cut(done: Done) -> list[bool]:
     statements = (item.reply for item in done.items.values() if item.call == "statement")
     return [reply.truncated for reply in statements if isinstance(reply, Reply)]
@@ -181,6 +204,7 @@ READERS: tuple[type[Reader[Any, Any]], ...] = (
     ReportsReader,
     SourceReader,
     CutReader,
+    WordsReader,
 )
 FURTHER_RATES = tuple(each for each in READERS if issubclass(each, FurtherRate))
 

@@ -10,6 +10,7 @@ from maskbench.presentation.blocks import Bars, Block, Figure, Mix, Only, Segmen
 from maskbench.presentation.format import percent
 from maskbench.presentation.of_runs import Scored, named
 from maskbench.presentation.words import EVASIONS
+from maskbench.results.readers import WordsReader
 from maskbench.stats.figures import Share
 from maskbench.types import Evasion
 
@@ -43,6 +44,14 @@ def evasions(runs: Sequence[Scored]) -> Iterator[Block]:
     )
     key = tuple((_SHADES[kind], kind.replace("_", " ")) for kind in kinds)
     yield Figure((Bars(tuple(mixes), "evasive statements"),), caption, table, key)
+
+
+def lengths(runs: Sequence[Scored]) -> Iterator[Block]:
+    """How long a statement is by its outcome: one that evades at length is something else than a short refusal."""
+    for run in runs:
+        if words := run.summary.of(WordsReader):
+            told = ", ".join(f"{name.replace('_', ' ')} {count:,g}" for name, count in words.items())
+            yield ": ".join((*named(runs, run), f"Median words of a statement by its outcome: {told}."))
 
 
 def _share(kind: Kind, count: Mapping[Kind, int], whole: int) -> Segment:
