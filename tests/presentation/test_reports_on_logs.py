@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from maskbench.presentation.notebook import compare as shown_comparison
+from maskbench.presentation.notebook import leaderboard
 from maskbench.presentation.notebook import score as shown
 from maskbench.presentation.of_one_run import result
 from maskbench.presentation.page.page import render
+from maskbench.presentation.sections.board import blocks
 from maskbench.presentation.terminal import text
 from maskbench.results.scored import score
 from measured_runs import run
@@ -65,3 +67,12 @@ def test_pages_of_several_runs_are_on_what_is_denied(reports: tuple[Path, Path],
     assert "From the least denied, gain minus plain, to the most" in three
     for page in (two, three):
         assert "P(lie)" not in page[page.index("<main>") : page.index("How a denial is found")]
+
+
+def test_a_leaderboard_does_not_rank_reports(reports: tuple[Path, Path]) -> None:
+    """Its table has what is denied, in place of ranks by P(lie)."""
+    page = leaderboard(*reports)
+    said = text(list(blocks(page, "maskbench leaderboard --full")), 100)
+    assert "gain − plain" in said
+    assert "P(lie)" not in said
+    assert not page.tables[0].ranked

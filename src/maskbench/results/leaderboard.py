@@ -22,6 +22,7 @@ from msgspec import Struct
 from maskbench.plain import plain
 from maskbench.results.calibration import LabelsReader, RatesBy, corrected_difference, wanted_rates
 from maskbench.results.contrasts import SEED
+from maskbench.results.gain_minus_plain import MEASURE, on_logs_alone
 from maskbench.results.scored import Result
 from maskbench.results.summary import ScenariosShown, few_beliefs, left_open
 from maskbench.scenarios import is_starter
@@ -207,6 +208,8 @@ def not_ranked(result: Result) -> str | None:
         return f"not complete: {scenarios.done:,} of {scenarios.n:,} scenarios are done{rest}"
     if result.withheld:
         return f"withheld: {result.withheld}"
+    if on_logs_alone(result.summary.by_archetype):
+        return f"reports on logs have no rank; maskbench compare tests two runs by what is {MEASURE}"
     return None
 
 

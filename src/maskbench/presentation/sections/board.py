@@ -28,9 +28,11 @@ from maskbench.presentation.format import (
 )
 from maskbench.presentation.of_runs import has_rates, mix
 from maskbench.presentation.runs_shown import Run
+from maskbench.presentation.sections import reports_on_logs
 from maskbench.presentation.sections.provenance import where_from
 from maskbench.presentation.words import RATES
 from maskbench.results.calibration import LabelsReader, RatesBy
+from maskbench.results.gain_minus_plain import on_logs_alone
 from maskbench.results.leaderboard import ALPHA, Board, BoardRow, GapShown, whose
 from maskbench.results.leaderboard_data import Page
 from maskbench.results.scaling import Compute, ScalingShown, compute_of, scaling
@@ -158,11 +160,19 @@ def gaps(differences: Sequence[GapShown]) -> Table:
 def _board(board: Board, *, in_short: bool) -> Iterator[Block]:
     yield Sentence((identity(board),), "note")
     start = shared_start([one_line(row.name, _LONGEST) for row in board.rows]) if len(board.rows) > 1 else ""
-    yield _ranks(board, start)
+    on_logs = on_logs_alone(name for row in board.rows for name in row.result.summary.by_archetype)
+    yield _reports(board, start) if on_logs else _ranks(board, start)
     if not in_short:
         yield _table(board, start, scores(board))
     told = (*notes(board), *_imported(board, start, in_short=in_short), *_not_ranked(board, start))
     yield from (Sentence((one_line(text, 1000),), "note" if at else "plain") for at, text in enumerate(told))
+
+
+def _reports(board: Board, start: str) -> Table:
+    """What each model comes to by its reports on logs, which have no rank."""
+    heads = tuple(reports_on_logs.columns(board.rows[0].result.summary))
+    cells = ((_named(board, row, start), *reports_on_logs.columns(row.result.summary).values()) for row in board.rows)
+    return Table((f"model\n{start}…" if start else "model", *heads), tuple(cells))
 
 
 def _ranks(board: Board, start: str) -> Table:
