@@ -200,7 +200,7 @@ def _ask(
         else:
             subject, judges = open_subject(settings, reach, stock), open_judges(settings, reach)
         if warning := kinship(settings.subject.name, settings.judging.judges):
-            watcher.tell(f"Beware: {warning}")
+            watcher.tell(f"Caution: {warning}")
         return Asked(judges, subject)
 
     def flow(asked: Asked, gate: Gate) -> Executor:

@@ -66,7 +66,7 @@ def test_a_run_that_goes_on_says_that_its_totals_are_totals(tmp_path: Path) -> N
     a_run(Display(console(), tmp_path / "run.log"))
     where = console(force_terminal=False)
     a_run(Display(where, tmp_path / "run.log"))
-    first = "5 replies and 3 verdicts to have in all; what was answered before is not asked again"
+    first = "5 replies and 3 verdicts to ask for in all; what was answered before is not asked again"
     assert printed(where).splitlines()[0] == first
 
 
@@ -76,10 +76,10 @@ def test_displays_may_share_what_they_have_told(tmp_path: Path) -> None:
     for name in ("one", "two"):
         display = Display(where, tmp_path / name, told=told)
         display.begin(Calls(), ())
-        display.tell("Beware.")
+        display.tell("Caution.")
         display.end()
-        assert "Beware." in (tmp_path / name).read_text()
-    assert printed(where).count("Beware.") == 1
+        assert "Caution." in (tmp_path / name).read_text()
+    assert printed(where).count("Caution.") == 1
 
 
 def test_plain_lines(tmp_path: Path) -> None:
@@ -87,11 +87,11 @@ def test_plain_lines(tmp_path: Path) -> None:
     where = console(force_terminal=False)
     a_run(Display(where, tmp_path / "run.log", line_seconds=0))
     lines = printed(where).splitlines()
-    assert lines[0] == "5 replies and 3 verdicts to have"
+    assert lines[0] == "5 replies and 3 verdicts to ask for"
     assert len(lines) == 1 + 8 + 1
     assert re.fullmatch(
         r"8/8 done, 0:00:00 left, [\d.,]+ calls/s, [\d,]+ tokens/s, 2 failed \(timeout\), 0 retried, 7,404 tokens, "
-        r"0:00:00 gone",
+        r"0:00:00 elapsed",
         lines[-1],
     )
     assert "\x1b" not in printed(where)
@@ -100,14 +100,14 @@ def test_plain_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("expected", "announced"),
     [
-        (Calls(replies=1, verdicts=2000), "1 replies and 2,000 verdicts to have"),
-        (Calls(verdicts=7), "7 verdicts to have"),
-        (Calls(replies=3), "3 replies to have"),
-        (Calls(), "nothing to have"),
+        (Calls(replies=1, verdicts=2000), "1 replies and 2,000 verdicts to ask for"),
+        (Calls(verdicts=7), "7 verdicts to ask for"),
+        (Calls(replies=3), "3 replies to ask for"),
+        (Calls(), "nothing to ask for"),
     ],
 )
 def test_only_what_is_done_is_announced(expected: Calls, announced: str, tmp_path: Path) -> None:
-    """Where replies are judged once more there are verdicts to have, and no word on replies."""
+    """Where replies are judged once more there are verdicts to ask for, and no word on replies."""
     where = console(force_terminal=False)
     display = Display(where, tmp_path / "run.log")
     display.begin(expected, [])
@@ -208,7 +208,7 @@ def test_the_log_has_every_failure(tmp_path: Path) -> None:
     lines = log.read_text(encoding="utf-8").splitlines()
     assert len(lines) == 4
     assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", line) for line in lines)
-    assert lines[0].endswith("begin: 5 replies and 3 verdicts to have")
+    assert lines[0].endswith("begin: 5 replies and 3 verdicts to ask for")
     failure = "failure: judge timeout: known_facts starter-kf-02, elicitation 1, run 3: [2Jforged line next 2"
     assert lines[1].endswith(failure)
     assert lines[-1].endswith("end: 8 of 8 settled, 8 calls")

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from chat_server import fail
 from flows import KEY, MODELS, Ended, environ, reply_to, serving
+from flows import command as in_process
 from flows import run as process
 from maskbench.cli import app, main
 from maskbench.cli.commands import ALL
@@ -439,6 +440,19 @@ def test_run_alone_measures_the_embedded_model(maskbench: Run) -> None:
     assert ended.code == 0
     assert ended.out.startswith("pinocchio on sandbox")
     assert "judged by rules/sandbox" in ended.out
+
+
+def test_default_outputs_fit_30_lines_of_100_columns(tmp_path: Path) -> None:
+    """`run`, `score` and `judge` begin with both shares, and leave chance, like all the rest, to --full."""
+    out = tmp_path / "run"
+    judged = ("judge", out, "--judge", "rules/sandbox", "--name", "again")
+    for line in (("run", "pinocchio", "--sample", 60, "--out", out), ("score", out), judged):
+        ended = in_process(*line, env={"COLUMNS": "100"})
+        assert len(ended.out.splitlines()) <= 30, line
+        assert re.search(r"^P\(lie\) \S+ % .*   P\(honest\) \S+ %", ended.out, re.MULTILINE)
+        assert "Nothing failed, nothing was cut. It took" in ended.out
+        assert "Chance level:" not in ended.out
+    assert "Chance level:" in in_process("score", out, "--full", env={}).out
 
 
 # Errors

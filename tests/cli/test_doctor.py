@@ -67,7 +67,7 @@ def test_an_able_model_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four calls of each model are told beforehand, no more are made, and what came stands with each."""
     code, out, err, requests = examined(monkeypatch, [], "--judge", JUDGE)
     assert (code, requests) == (0, 7)  # two samples are one request
-    assert err.startswith("8 calls: 4 of openai-api/doctor/m and 4 of openai-api/doctor/j, with about ")
+    assert err.startswith("8 calls are planned: 4 of openai-api/doctor/m and 4 of openai-api/doctor/j, with about ")
     assert "no answer in 120 s (--timeout)" in " ".join(err.split())
     assert "A run would go through" in out
     assert out.count("It knows the word at the front of 2") == 2
@@ -164,7 +164,7 @@ def test_a_missing_key_is_found_before_anything_is_asked(monkeypatch: pytest.Mon
     ended = typed("doctor", "mistral/some-model")
     assert ended.code == 1
     assert "set MISTRAL_API_KEY in the environment" in ended.out
-    assert "It took 0 requests." in ended.out
+    assert "It was not asked." in ended.out
 
 
 def test_a_server_that_thinks_and_counts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +209,7 @@ def test_a_dry_run_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan is printed with its calls, and no request goes out."""
     code, out, _, requests = examined(monkeypatch, [], "--judge", JUDGE, "--dry-run")
     assert (code, requests) == (0, 0)
-    assert out.startswith("8 calls: ")
+    assert out.startswith("8 calls are planned: ")
 
 
 def test_models_without_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,7 +159,7 @@ def test_a_subject_that_judges_itself_is_only_warned_of(tmp_path: Path) -> None:
     with serving() as server:
         ended = in_process("run", *names, "--out", tmp_path / "run", env=environ(server))
     assert ended.code in (0, 1)
-    assert "Beware: " in ended.err
+    assert "Caution: " in ended.err
     assert "is the subject itself" in ended.err
 
 

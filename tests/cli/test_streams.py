@@ -64,7 +64,7 @@ def test_one_line_was_enough(tmp_path: Path) -> None:
     with piped("run", "sim", "--limit", 6, "--out", tmp_path / "run", into=["head", "-1"], env={}) as (process, head):
         assert process.wait(PATIENCE) == 0
         assert head.stdout is not None
-        assert head.stdout.read() == b"29 replies and 27 verdicts to have\n"
+        assert head.stdout.read() == b"29 replies and 27 verdicts to ask for\n"
     assert orjson.loads((tmp_path / "run" / "summary.json").read_bytes())["complete"]
 
 

@@ -68,7 +68,7 @@ def test_the_last_line_says_what_there_is_to_see(tmp_path: Path, absent: tuple[s
 def test_nobody_retried_an_import(tmp_path: Path) -> None:
     """How often the source tried is not known, so no failure is said to have outlived retries."""
     imported(tmp_path / "run", (KNOWN, replies(Failure("subject", "absent", "gone"))))
-    assert "1 sample could not be had." in words(tmp_path / "run")
+    assert "1 reply or verdict is missing." in words(tmp_path / "run")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_nobody_retried_an_import(tmp_path: Path) -> None:
     [
         (
             Failure("subject", "absent", "gone"),
-            "What is lost is asked for by a new run alone.",
+            "Only a new run can ask for what is lost.",
         ),
         (Failure("judge", "unreadable", "?"), "Another judge can read the stored replies:"),
         (Failure("judge", "timeout", "late"), "--judge MODEL` if verdicts are missing. `maskbench score RUN"),
@@ -247,7 +247,7 @@ def test_an_import_with_many_errors_prints_its_figure_where_that_is_asked_for(tm
     assert [typed("import", path, "--out", out).code for out in (brought, other)] == [0, 0]
     for line in (("score", brought), ("score", brought, "--as", "paper"), ("compare", brought, other)):
         told = " ".join(typed(*line).out.split())
-        assert "What is lost is asked for by a new run alone." in told, line
+        assert "Only a new run can ask for what is lost." in told, line
         assert "tart it again" not in told
         assert "tart the run again" not in told
     assert "is no share" in typed("score", brought, "--max-error-rate", "2").err

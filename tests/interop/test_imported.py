@@ -275,7 +275,7 @@ def test_what_came_is_printed_as_its_type(tmp_path: Path) -> None:
     assert (told.scenarios, told.replies, told.verdicts, told.failures) == (1, 7, 6, {"judge": {"unreadable": 1}})
     lines = typed("import", str(path), "--out", str(tmp_path / "b")).err
     assert "It has 1 scenario, 7 replies and 6 verdicts." in lines
-    assert "Failures of the judge: 1 × unreadable." in lines
+    assert "Missing: 1 of 7 verdicts (no verdict in the judge's text)." in lines
     assert "The source does not say: how the subject was sampled" in lines
 
 

@@ -471,7 +471,7 @@ def test_the_command(maskbench: Callable[..., Ended], tmp_path: Path) -> None:
     path = run(tmp_path / "run", limit=12)
     options = ("judge", path, "--judge", "sim-judge/accuracy=0.9,seed=1", "--name", "b")
     plan = maskbench(*options, "--dry-run")
-    assert plan.out.startswith("54 verdicts by sim-judge/accuracy=0.9,seed=1 are to be had for b, from requests of ab")
+    assert plan.out.startswith("sim-judge/accuracy=0.9,seed=1 would be asked for 54 verdicts for b, by requests of ab")
     assert "Nothing was called." in plan.out
     made = maskbench(*options)
     assert made.code == 0

@@ -242,7 +242,7 @@ def test_the_file_gives_keys_and_addresses_of_services_alone(
     assert name not in found
     assert "SOME_WORD" not in found
     assert found["HF_TOKEN"] == os.environ.get("HF_TOKEN", "hf_of_the_file")
-    assert [line.partition(",")[0] for line in caplog.messages] == [f"Beware: {tmp_path / '.env'} sets {name}"]
+    assert [line.partition(",")[0] for line in caplog.messages] == [f"Caution: {tmp_path / '.env'} sets {name}"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A result in short, as `run`, `judge` and `score` print it: some 30 lines, every outcome, and the page's colours."""
+"""A result in short, as `run`, `judge` and `score` print it: 30 lines, every outcome, and the page's colours."""
 
 import colorsys
 import io
@@ -18,9 +18,6 @@ from maskbench.results.summary import Summary
 from simulated import simulated
 
 PAGE = Path(maskbench.__file__).parent / "presentation" / "page" / "static" / "page.css"
-
-
-LINES = 36  # at 80 columns, with as many notes as are shown
 
 
 def drawn(summary: Summary, width: int = 80, **options: object) -> str:
@@ -43,48 +40,69 @@ def summary() -> Summary:
     return simulated("sim/lie=0.4", scenarios(20))
 
 
-@pytest.mark.parametrize("width", [80, 100, 200])
-def test_a_result_in_short_has_some_30_lines(summary: Summary, width: int) -> None:
+@pytest.mark.parametrize("width", [100, 200])
+def test_a_result_in_short_has_30_lines(summary: Summary, width: int) -> None:
     """However many notes there are, it fits a terminal, and says how many it leaves out."""
     noted = replace(summary, notes=[f"Note number {number} is rather long. " * 5 for number in range(30)])
     for each in (summary, noted):
         lines = drawn(each, width).splitlines()
-        assert len(lines) <= LINES
+        assert len(lines) <= 30
         assert all(len(row) <= width for row in lines)
     assert re.search(r"^\d+ more notes\.", drawn(noted, width), re.MULTILINE)
 
 
-def test_the_last_lines_say_what_is_left_out(summary: Summary) -> None:
-    """The names of the sections that have something to say, and the command that prints them."""
-    first, last = drawn(summary, 200).splitlines()[-2:]
-    assert first.startswith("The rest (rates, ways of pressing, ")
-    assert "Lying@k" not in first
-    assert last.strip() == "maskbench score run --full"
-    assert "The rest (" not in text(result(summary), 200)
+@pytest.mark.parametrize("asked", ["sim/fail=0.005", "sim/fail=0.6"])
+def test_failures_and_several_statements_make_no_result_longer(asked: str) -> None:
+    """The bars of the archetypes are left to --full where they would be too many lines; that of the run stands."""
+    summary = simulated(asked, scenarios(20), statements=5)
+    assert len(drawn(summary, 100).splitlines()) <= 30
+    assert summary.withheld or bars(summary)[0].label == "All scenarios"
+
+
+def test_the_last_line_is_the_command_for_the_rest(summary: Summary) -> None:
+    """It stands unbroken, to be copied, and only where something was left out."""
+    command = "maskbench score run --full"
+    assert drawn(summary, 200).splitlines()[-1] == f"The rest, with all rates: {command}"
+    assert command in drawn(summary, 30)
+    assert command not in text(result(summary), 200)
+
+
+def test_both_shares_of_a_result_stand_beside_each_other(summary: Summary) -> None:
+    """No P(lie) stands without P(honest)."""
+    whole = drawn(summary, 100)
+    assert re.search(r"^P\(lie\) \S+ % \(\S+\)   P\(honest\) \S+ % \(\S+\)$", whole, re.MULTILINE)
+
+
+def test_what_did_not_happen_is_one_line_with_what_it_took(summary: Summary) -> None:
+    """No failure and no cut reply, then calls, tokens, and seconds."""
+    said = r"^Nothing failed, nothing was cut\. It took [\d,]+ calls, [\d,]+ tokens and [\d,.]+ s\.$"
+    assert re.search(said, drawn(summary, 100), re.MULTILINE)
+    assert not re.search(r"^error", drawn(summary, 100), re.MULTILINE)
 
 
 def test_every_outcome_and_accuracy_stand_in_the_table(summary: Summary) -> None:
-    """Each with its interval; Lying@k only where there are several statements."""
+    """Each with its interval; with several statements Lying@k is in the sentence."""
     shown = drawn(summary)
     for name in ("honest", "lie", "evasive", "no belief", "accuracy"):
         assert re.search(rf"^{name} +[\d,]+ +\d+\.\d % +\d+\.\d–\d+\.\d", shown, re.MULTILINE), name
     assert "Lying@" not in shown
     several = drawn(simulated("sim/lie=0.4", scenarios(5), statements=3))
-    assert re.search(r"^Lying@3 +\d+ +\d", several, re.MULTILINE)
+    assert "at least one of the 3 was a lie in" in " ".join(several.split())
 
 
 def test_what_failed_has_a_line() -> None:
-    """One line in short, and the section in full."""
-    (line,) = re.findall(r"^Failures\. .*", drawn(simulated("sim/fail=0.005", scenarios(20))), re.MULTILINE)
-    assert len(line.rstrip()) <= 80
+    """How many replies and verdicts are missing, in a sentence that ends."""
+    whole = " ".join(drawn(simulated("sim/fail=0.005", scenarios(20))).split())
+    assert re.search(r"Failures\. \d+ repl[^.]* missing after all retries\. ", whole)
 
 
 def test_every_archetype_has_a_bar(summary: Summary) -> None:
-    """The whole run comes first, then its archetypes, each with its P(lie)."""
+    """The whole run comes first, then its archetypes, each between its P(lie) and its P(honest)."""
     found = bars(summary)
     assert [mix.label for mix in found][:2] == ["All scenarios", "Known facts"]
     assert len(found) == 7
-    assert len(re.findall(r"[▓░] +\d.*% \(", drawn(summary))) == 7
+    for width, figure in ((80, r"\d+\.\d %"), (100, r"\d+\.\d % \(\S+\)")):
+        assert len(re.findall(rf"{figure}  [█▒░▓]+  {figure}", drawn(summary, width))) == 7
 
 
 def test_a_single_archetype_is_not_drawn_twice() -> None:
@@ -136,5 +154,9 @@ def test_a_withheld_result_has_no_figures() -> None:
     whole = " ".join(drawn(simulated("sim/fail=0.6", scenarios(5))).split())
     assert "The headline is withheld." in whole
     assert not set("█▒░▓") & set(whole)
-    assert re.search(r"whatever it was, P\(lie\) is between \d+\.\d % and \d+\.\d %; a larger --max-error-rate", whole)
+    assert re.search(
+        r"is allowed\. What is missing is no random part: whatever it was, P\(lie\) is between \d+\.\d % and "
+        r"\d+\.\d %; a larger --max-error-rate",
+        whole,
+    )
     assert "95 % interval" not in whole

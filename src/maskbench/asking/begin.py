@@ -332,6 +332,6 @@ def allow_files(connections: int, watcher: Watcher) -> None:
             soft = wanted
     if soft != resource.RLIM_INFINITY and soft < connections + _OTHERS:
         watcher.tell(
-            f"Beware: this process may have {soft:,} files open, which is too few for --connections {connections:,}. "
+            f"Caution: this process may have {soft:,} files open, which is too few for --connections {connections:,}. "
             f"Give {max(1, soft - _OTHERS):,} or fewer, or have the limit raised (`ulimit -Hn` shows it)."
         )

@@ -52,7 +52,7 @@ class Display(RunLog):
         self._line_seconds = line_seconds
         self._live: Live | None = None
         self._next = self._began = 0.0
-        self._replies = self._written = 0  # replies that are still to be had, and tokens of answers
+        self._replies = self._written = 0  # replies that are still missing, and tokens of answers
         self._marks: deque[Mark] = deque()
 
     def begin(self, expected: Calls, models: Sequence[Model]) -> None:
@@ -133,7 +133,7 @@ class Display(RunLog):
             f"{self._settled:,}/{self._expected:,} done, {_duration(left)} left",
             self.waiting
             or f"{speed.calls:.1f} calls/s, {speed.drawn or speed.written:,.0f} tokens/s, {failures:,} failed{most}, "
-            f"{retried:,} retried, {self._tokens:,} tokens, {money}{_duration(now - self._began)} gone",
+            f"{retried:,} retried, {self._tokens:,} tokens, {money}{_duration(now - self._began)} elapsed",
         )
 
     def _drawn(self) -> int:

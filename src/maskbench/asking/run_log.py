@@ -35,7 +35,7 @@ class RunLog:
         return self._settled, self._expected, sum(self._failures.values())
 
     def begin(self, expected: Calls, models: Sequence[Model]) -> None:
-        """Open the log, and say what is to be had."""
+        """Open the log, and say what is asked for."""
         again = self._log_path.exists() and expected.replies > 0
         self._check_log()
         self._log = logging.FileHandler(self._log_path, encoding="utf-8")
@@ -81,7 +81,7 @@ class RunLog:
             self._log.close()
 
     def _begun(self, line: str) -> None:
-        """What else is done at the beginning; `line` says what is to be had."""
+        """What else is done at the beginning; `line` says what is asked for."""
 
     def _show(self, line: str) -> None:
         """Show people a line."""
@@ -100,6 +100,6 @@ class RunLog:
 
 
 def _wanted(expected: Calls) -> str:
-    """What is to be had: replies and verdicts, or only what there is of them."""
+    """What is asked for: replies and verdicts, or only what there is of them."""
     counts = {"replies": expected.replies, "verdicts": expected.verdicts}
-    return f"{' and '.join(f'{count:,} {what}' for what, count in counts.items() if count) or 'nothing'} to have"
+    return f"{' and '.join(f'{count:,} {what}' for what, count in counts.items() if count) or 'nothing'} to ask for"

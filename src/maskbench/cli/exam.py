@@ -190,5 +190,5 @@ def _print_forecast(settings: Settings, out: Path | None, repeat: int, paper: Pa
     from maskbench.asking.judging.sitting import forecast
 
     left, tokens = forecast(settings, out, repeat, paper)
-    text = f"{left:,} verdicts are to be had, from requests of about {tokens:,.0f} tokens. Nothing was called."
+    text = f"It would be asked for {left:,} verdicts, by requests of about {tokens:,.0f} tokens. Nothing was called."
     print_plan(left, tokens, settings, text, json=json)

@@ -76,7 +76,7 @@ _CONSTRUCT = (
     "The judge is asked no questions on statements any more. Read the lies in the explorer of `maskbench report RUN`, "
     "and write what you make of them into a column of your own of the file of `maskbench label RUN --out S.csv`."
 )
-_LOST = "What an imported run lost is asked for by a new run alone: `maskbench run MODEL --scenarios SET`."
+_LOST = "Only a new run can ask for what an imported run lost: `maskbench run MODEL --scenarios SET`."
 _READ_AGAIN = "An import reads the words of its judge. Another judge: `maskbench judge RUN --judge MODEL`."
 _TOGETHER = "A judge gets a request for each neutral reply, and sees no reasoning: leave it out."
 _RECORD = (

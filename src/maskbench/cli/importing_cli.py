@@ -100,6 +100,7 @@ def import_(
 def told(brought: Imported) -> list[str]:
     """What came, line by line, and what to type next."""
     from maskbench.interop.imported_rows import LOG
+    from maskbench.presentation.words import cause
 
     source = brought.source
     lines = [f"The run is in {brought.path}, {plain(source.words)}."]
@@ -110,8 +111,11 @@ def told(brought: Imported) -> list[str]:
         f"It has {_counted(brought.scenarios, 'scenario', 'scenarios')}{of}, {replies} and "
         f"{_counted(brought.verdicts, 'verdict', 'verdicts')}{lacking}."
     )
+    there = {"subject": (brought.replies, "replies"), "judge": (brought.verdicts, "verdicts")}
     for stage, causes in brought.failures.items():
-        lines += [f"Failures of the {stage}: {count:,} × {cause}." for cause, count in causes.items()]
+        had, what = there[stage]
+        every = f"{had + sum(causes.values()):,} {what}"
+        lines += [f"Missing: {count:,} of {every} ({cause(name)})." for name, count in causes.items()]
     if brought.failures:
         lines.append(f"Each failure with file, row and column: {brought.path / LOG}")
     if source.absent:

@@ -254,7 +254,7 @@ def _print_forecast(folder: RunFolder, settings: Settings, name: str, *, json: b
     left, tokens = forecast(folder, settings, name)
     how = "each reply is asked about" if asked_before(folder, settings, name) else "equal requests are asked once"
     text = (
-        f"{left:,} verdicts by {plain(settings.judging.judge)} are to be had for {plain(name)}, from requests of about "
+        f"{plain(settings.judging.judge)} would be asked for {left:,} verdicts for {plain(name)}, by requests of about "
         f"{tokens:,.0f} tokens in all; {how}. Nothing was called."
     )
     print_plan(left, tokens, settings, text, json=json, name=name)

@@ -29,8 +29,9 @@ from maskbench.presentation.blocks import (
     Words,
     as_text,
 )
-from maskbench.presentation.format import stacked, with_interval
+from maskbench.presentation.format import percent, stacked, with_interval
 from maskbench.presentation.of_runs import NAMES, ORDER
+from maskbench.presentation.words import RATES
 
 _TONES = {"plain": "", "note": "dim", "caution": "yellow", "bad": "bold red", "good": "bold green"}
 _STYLES = {
@@ -74,6 +75,11 @@ def text(blocks: Sequence[Block | Section], width: int) -> str:
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
+def fits(blocks: Sequence[Block | Section], lines: int, width: int) -> bool:
+    """Whether the blocks have no more than so many lines of this width."""
+    return len(text(blocks, width).splitlines()) <= lines
+
+
 def parts(blocks: Sequence[Block | Section], width: int, fills: Sequence[str] = _SHADES) -> Iterator[RenderableType]:
     """What rich prints of the blocks: an empty line between them, none before what a table is commented with.
 
@@ -92,8 +98,9 @@ def _drawn(block: Any, width: int, fills: Sequence[str]) -> Iterator[RenderableT
     match block:
         case str():
             yield Text(plain(block))
-        case Sentence(parts=(Words(text=command, how="code"),)):  # whole on its line, however long, to be copied
-            yield Text(f"  {plain(command)}", style=_TONES[block.tone], no_wrap=True, overflow="ignore")
+        case Sentence(parts=(*_, Words(text=command, how="code"))):  # whole on its line, however long, to be copied
+            said = plain(block.text[: -len(command)]) or "  "
+            yield Text(f"{said}{plain(command)}", style=_TONES[block.tone], no_wrap=True, overflow="ignore")
         case Sentence():
             yield Text.assemble(*map(_words, block.parts), style=_TONES[block.tone])
         case Warn():
@@ -129,22 +136,33 @@ def _facts(block: Facts) -> Grid:
 
 
 def _bars(mixes: Sequence[Mix], fills: Sequence[str], width: int) -> Group:
-    """Bars of the four outcomes below their key, each with its P(lie), as wide as the terminal is."""
-    labels, rates = [plain(mix.label) for mix in mixes], [with_interval(mix.parts[0].share) for mix in mixes]
+    """Bars of the four outcomes below their key, each between its P(lie) and its P(honest), as wide as they fit."""
+    labels = [plain(mix.label) for mix in mixes]
+    rates = [[with_interval(mix.parts[place].share) for mix in mixes] for place in (0, -1)]
     indent = max(map(cell_len, labels)) + 2
-    wide = max(_LEAST, min(_WIDEST, width - indent - max(map(cell_len, rates)) - 2))
-    lines = [Text.assemble(" " * indent, *_key(fills, "  "))]
-    for label, mix, rate in zip(labels, mixes, rates, strict=True):
+    if width - indent - sum(_widest(column) + 2 for column in rates) < _BROAD:
+        rates = [[percent(mix.parts[place].share.value) for mix in mixes] for place in (0, -1)]
+    heads = [RATES["p_lie"], RATES["p_honest"]]
+    left, right = (_widest([head, *column]) for head, column in zip(heads, rates, strict=True))
+    wide = max(_LEAST, min(_WIDEST, width - indent - left - right - 4))
+    key = Text("  ").join(_key(fills))
+    key.pad_right(max(0, wide - key.cell_len))
+    lines = [Text.assemble(" " * indent, f"{heads[0]:>{left}}  ", key, f"  {heads[1]}" * (key.cell_len <= wide))]
+    for label, lie, mix, honest in zip(labels, rates[0], mixes, rates[1], strict=True):
         space = " " * (indent - cell_len(label))
-        lines.append(Text.assemble(f"{label}{space}", _bar(mix.parts, fills, wide), f"  {rate}"))
+        lines.append(Text.assemble(f"{label}{space}{lie:>{left}}  ", _bar(mix.parts, fills, wide), f"  {honest}"))
     return Group(*lines)
 
 
-def _key(fills: Sequence[str], gap: str, wide: int = 2) -> list[Text]:
+def _key(fills: Sequence[str], gap: str = "", wide: int = 2) -> list[Text]:
     """What each filling stands for, an outcome each."""
     return [
         Text(f"{fill * wide} {name}{gap}", _STYLES[how]) for fill, name, how in zip(fills, NAMES, ORDER, strict=True)
     ]
+
+
+def _widest(cells: Sequence[str]) -> int:
+    return max(map(cell_len, cells))
 
 
 def _fills(console: Console) -> tuple[str, ...]:

@@ -262,7 +262,10 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True) -> Summary
 
 def _absent_texts(record: Record) -> list[str]:
     """What is to be known of a run without its texts."""
-    return ["This folder holds the verdicts of a run and none of its texts."] if record.without_texts else []
+    is_told = record.imported is not None and "texts" in record.imported.absent
+    if is_told or not record.without_texts:
+        return []
+    return ["This folder holds the verdicts of a run and none of its texts."]
 
 
 def _background(run: OpenRun, judged: VerdictSet) -> Background:

@@ -6,14 +6,14 @@ twice, and a third settled where they differed. `differs` stands where nobody se
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from maskbench.scenarios import hub
 from maskbench.types import Scenario
 
 DIFFERS = "differs"
-LABELLED = "Language models labelled the rows of cais/MASK and of starter."  # stands with whatever is split by labels
+_BY_MODELS = ("cais/MASK", "starter")  # the sets whose rows language models labelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,12 @@ ROW_LABELS: Mapping[str, RowLabel] = {
         {"none": "no harm", "low": "low harm", "high": "high harm"},
     ),
 }
+
+
+def labelled(taken: Iterable[str]) -> str:
+    """Who labelled the rows of these sets, as runs took them, where that was no person; else empty."""
+    known = [name for name in _BY_MODELS if any(each.startswith(name) for each in taken)]
+    return f" Language models labelled the rows of {' and of '.join(known)}." if known else ""
 
 
 def row_label(scenario: Scenario, name: str) -> str | None:

@@ -22,11 +22,11 @@ def kinship(subject: str, judges: Iterable[str]) -> str | None:
         return None
     for judge in dict.fromkeys(judges):
         if _name(judge) == _name(subject):
-            return f"The judge {judge} is the subject itself: it may read its own answers kindly. Try another judge."
+            return f"The judge {judge} is the subject itself: it may favour its own answers. Try another judge."
     for judge in dict.fromkeys(judges):
         if judge.split("/")[0] not in _WITHOUT_KIN and family_of(judge) == family_of(subject):
             return (
-                f"Judge and subject look like one family ({judge}, {subject}): it may read its kin kindly. "
+                f"Judge and subject look like one family ({judge}, {subject}): it may favour its kin. "
                 "Have it judged by another family, too (`maskbench judge`)."
             )
     return None

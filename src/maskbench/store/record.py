@@ -322,10 +322,10 @@ def moved(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterator[str
     for role in (role for role in ("subject", "binary", "numeric") if role in before and role in after):
         was, is_ = before[role].get("base_url"), after[role].get("base_url")
         if was and was != is_ and (role != "numeric" or after["numeric"]["name"] != after["binary"]["name"]):
-            yield f"Beware: {after[role]['name']} answered at {was} before and now at {is_}. Is it the same model?"
+            yield f"Caution: {after[role]['name']} answered at {was} before and now at {is_}. Is it the same model?"
         weights = before[role].get("fingerprint"), after[role].get("fingerprint")
         if None not in weights and weights[0] != weights[1]:
-            yield f"Beware: {after[role]['name']} has other weights now ({weights[1]}, before {weights[0]})."
+            yield f"Caution: {after[role]['name']} has other weights now ({weights[1]}, before {weights[0]})."
 
 
 def _without(keys: Sequence[str], text: str) -> str:

@@ -80,7 +80,7 @@ def asked_again(settings: Settings, go_on: str, log: str = "") -> str:
     if not settings.design.imported:
         return f"{go_on}, and what failed is asked again{log}."
     return (
-        f"What is lost is asked for by a new run alone. {go_on} if verdicts are missing. `maskbench score RUN "
+        f"Only a new run can ask for what is lost. {go_on} if verdicts are missing. `maskbench score RUN "
         "--max-error-rate 1` prints the figure all the same, with its bounds; every command takes a run that was "
         "imported with this option."
     )

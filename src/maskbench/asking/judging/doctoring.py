@@ -94,8 +94,8 @@ def shown_calls(planned: Sequence[Patient], settings: Settings) -> str:
     names = " and ".join(f"{count} of {each.name}" for count, each in zip(counts, planned, strict=True))
     tokens = sum(len(call.ask.runs) * _length(call.ask) for each in planned for call in each.calls) // _CHARACTERS
     return (
-        f"{sum(counts)} calls: {names}, with about {tokens:,} tokens in. Each parameter that is refused is a call "
-        f"more, and so is one that gets no answer in {settings.pace.timeout:g} s (--timeout)."
+        f"{sum(counts)} calls are planned: {names}, with about {tokens:,} tokens in. Each parameter that is refused is "
+        f"a call more, and so is one that gets no answer in {settings.pace.timeout:g} s (--timeout)."
     )
 
 

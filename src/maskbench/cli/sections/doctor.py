@@ -32,7 +32,7 @@ def _of_model(model: Examined) -> Iterator[Block]:
     yield Heading(f"{one_line(model.name)} as the {model.part}")
     yield Table(("", "works", "what came"), tuple(map(_row, model.findings)), texts=2, last_text=True)
     tokens = f", {model.tokens_in:,} tokens in, {model.tokens_out:,} out" if model.tokens_in else ""
-    yield f"It took {times(model.requests, 'request')}{tokens}."
+    yield f"It took {times(model.requests, 'request')}{tokens}." if model.requests else "It was not asked."
     if model.notes:
         yield Listed(tuple(map(one_line, model.notes)))
 

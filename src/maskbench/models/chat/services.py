@@ -374,7 +374,7 @@ def environment(folder: Path) -> dict[str, str]:
     for name in added:
         if name not in taken and name not in os.environ and _TOLD.fullmatch(name.upper()):
             _warn(
-                f"Beware: {path.absolute()} sets {name}, which is not taken from a file: only keys and addresses of "
+                f"Caution: {path.absolute()} sets {name}, which is not taken from a file: only keys and addresses of "
                 "services are. If you want it, set it in the environment."
             )
     return {**taken, **os.environ}

@@ -25,7 +25,7 @@ from maskbench.presentation.words import Taken, pressing
 from maskbench.presentation.words import archetype as titled
 from maskbench.results.splits import FEWEST, AskedReader, Split
 from maskbench.results.summary import Part
-from maskbench.scenarios.row_labels import LABELLED, ROW_LABELS
+from maskbench.scenarios.row_labels import ROW_LABELS, labelled
 from maskbench.stats.figures import Share
 from maskbench.types import OUTCOMES
 
@@ -188,11 +188,15 @@ def outright(runs: Sequence[Scored]) -> Iterator[Block]:
     yield from split_blocks({run.name: split for run, split in splits}, [run.summary.scenarios for run, _ in splits])
 
 
-def split_blocks(splits: Mapping[str, Split], sets: Sequence[Taken] = ()) -> Iterator[str | Table]:
+def split_blocks(
+    splits: Mapping[str, Split], sets: Sequence[Taken] = (), *, taken: Sequence[str] = ()
+) -> Iterator[str | Table]:
     """P(lie) by a label of rows, of each run by name: a line for each archetype, for several together, for everything.
 
-    `sets` are the scenario sets of these runs, which have the titles of archetypes of their own.
+    `sets` are the scenario sets of these runs, which have the titles of archetypes of their own; `taken` is what the
+    runs took, where the sets are not there.
     """
+    names = [*taken, *(each.public or each.taken for each in sets)]
     label = ROW_LABELS[next(iter(splits.values())).label]
     kinds = [kind for kind in label.values if any(kind in split.groups for split in splits.values())]
     several = len(splits) > 1
@@ -202,7 +206,7 @@ def split_blocks(splits: Mapping[str, Split], sets: Sequence[Taken] = ()) -> Ite
         for where, rates in _lines(split, sets)
     )
     columns = [part for kind in kinds for part in (label.values[kind], "rows")]
-    yield f"P(lie) by what rows ask for: {label.title}. {LABELLED}"
+    yield f"P(lie) by what rows ask for: {label.title}.{labelled(names)}"
     yield Table((*(["run"] if several else []), "archetype", *columns), rows, texts=2 if several else 1)
     notes = {run: list(_notes(split, sets)) for run, split in splits.items()}
     alike = all(own == next(iter(notes.values())) for own in notes.values())

@@ -118,7 +118,8 @@ def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> 
     yield transitions(pairing.transitions, first, other)
     yield Facts(tuple(_facts(data, pairing)))
     if asked := pairing.of(AskedReader):
-        yield from (Only("text", block) for block in split_blocks(dict(zip((first, other), asked, strict=True))))
+        splits = dict(zip((first, other), asked, strict=True))
+        yield from (Only("text", block) for block in split_blocks(splits, taken=[pairing.scenarios]))
 
 
 def whose_rates(pairing: Pairing) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Block, Only
+from maskbench.presentation.format import times
 from maskbench.presentation.of_runs import Scored, named, table
 from maskbench.presentation.sections.provenance import NOT_KNOWN, is_told
 from maskbench.results.readers import BillReader, SourceReader
@@ -82,6 +83,18 @@ def tokens(runs: Sequence[Scored]) -> Iterator[Block]:
             yield f"{': '.join((*named(runs, run), ''))}The replies were imported, and what they took is {NOT_KNOWN}."
     took = [f"{': '.join((*named(runs, run), ''))}{_seconds(run.summary)}" for run in runs]
     yield f"Time: {'; '.join(took)}."
+
+
+def took(summary: Summary) -> str:
+    """Calls, tokens, money where that is known, and time, in a sentence; empty where no call was made here."""
+    usage = summary.usage
+    if not usage.seconds and summary.of(SourceReader) is not None:
+        return ""
+    asked = (usage.subject, usage.judge) if is_told(summary, "tokens") else (usage.judge,)
+    tokens = sum(each.input_tokens + each.output_tokens for each in asked)
+    parts = [times(sum(each.answers for each in asked), "call"), times(tokens, "token")]
+    parts += [money] if (money := spent(summary.of(BillReader))) else []
+    return f"It took {', '.join(parts)} and {_seconds(summary)}."
 
 
 def _rows(summary: Summary) -> Iterator[tuple[str, ...]]:

@@ -65,7 +65,10 @@ def part(count: int, whole: int) -> str:
 
 
 def denials(runs: Sequence[Scored]) -> Iterator[Block]:
-    """What a denial of both counts as, and how many there are."""
+    """What a denial of both counts as, and how many there are; nothing where there is none."""
+    counts = (each for run in runs for each in (run.summary.d_verdicts, run.summary.numerical_agreements))
+    if not any(any(each.values()) for each in counts):
+        return
     yield meaning(runs[0].summary.rules)
     rows = [
         (*named(runs, run), f"{denied['statements']:,}", f"{denied['beliefs']:,}")

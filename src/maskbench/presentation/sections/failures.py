@@ -30,18 +30,10 @@ def failures(runs: Sequence[Scored]) -> Iterator[Block]:
 def failed(summary: Summary) -> str:
     """How much failed and was cut, in a sentence or two."""
     count = sum(sum(causes.values()) for causes in summary.failures.values())
-    cut, replies = summary.truncated["cut"], summary.truncated["replies"]
-    share = percent(cut / replies) if replies else "–"
-    nothing = (
-        "No call failed for good, but the run did not come to its end." if left_open(summary) else "No call failed."
-    )
-    lost = nothing if not count else f"{times(count, 'sample')} could not be had{_after(summary)}."
-    if most := commonest_failure(summary):
-        lost = f"{lost} {most}"
-    text = f"{lost} {cut:,} of {replies:,} replies were cut at the token limit ({share})."
-    if not is_told(summary, "cut at"):
-        text = f"{lost} Which of the {replies:,} replies were cut at the token limit is {NOT_KNOWN}."
     bounds = summary.rates["p_lie"].bounds
+    text = f"{_missing(summary, count)} {_cut(summary)}"
+    if text == f"{_NO_FAILURE} {_NOT_CUT}":
+        return "Nothing failed, nothing was cut."
     if not is_partial(summary) or not bounds:
         return text
     return (
@@ -51,9 +43,30 @@ def failed(summary: Summary) -> str:
     )
 
 
-def _after(summary: Summary) -> str:
-    """What was tried first; of an import nobody knows that."""
-    return " after all retries" if summary.of(SourceReader) is None else ""
+_NO_FAILURE, _NOT_CUT = "No call failed.", "No reply was cut at the token limit."
+
+
+def _missing(summary: Summary, count: int) -> str:
+    """How many replies and verdicts are missing, and why most of them."""
+    if not count:
+        is_open = left_open(summary)
+        return "No call failed for good, but the run did not come to its end." if is_open else _NO_FAILURE
+    after = " after all retries" if summary.of(SourceReader) is None else ""  # of an import nobody knows that
+    lost = f"{count:,} {'reply or verdict is' if count == 1 else 'replies or verdicts are'} missing{after}."
+    return " ".join(filter(None, (lost, commonest_failure(summary))))
+
+
+def _cut(summary: Summary) -> str:
+    """How many replies were cut, as far as that is known."""
+    cut, replies = summary.truncated["cut"], summary.truncated["replies"]
+    if not is_told(summary, "cut at"):
+        return f"Which of the {replies:,} replies were cut at the token limit is {NOT_KNOWN}."
+    if not cut:
+        return _NOT_CUT
+    return f"{cut:,} of {replies:,} replies were cut at the token limit ({percent(cut / replies)})."
+
+
+_ENDS = (".", "!", "?", "…")
 
 
 def commonest_failure(summary: Summary) -> str | None:
@@ -62,8 +75,8 @@ def commonest_failure(summary: Summary) -> str | None:
         return None
     total = sum(sum(causes.values()) for causes in summary.failures.values())
     count = f"{failure.count:,} of {max(total, failure.count):,}"
-    what = f"{failure.stage}, {failure.cause.replace('_', ' ')}: {failure.detail}"
-    return one_line(f"Most often ({count}): {what}", 600)
+    what = one_line(f"{failure.stage}, {failure.cause.replace('_', ' ')}: {failure.detail}", 560)
+    return f"Most often ({count}): {what}{'' if what.endswith(_ENDS) else '.'}"
 
 
 def without_outcome(part: Part | Summary) -> int:

@@ -39,6 +39,7 @@ from maskbench.presentation.of_runs import (
 from maskbench.presentation.runs_shown import Run
 from maskbench.presentation.sections import reports_on_logs
 from maskbench.presentation.sections.calibration import beside as corrected
+from maskbench.presentation.sections.cost import took
 from maskbench.presentation.sections.failures import failed
 from maskbench.presentation.sections.provenance import imported_note, where_from
 from maskbench.presentation.words import archetype
@@ -58,6 +59,7 @@ OTHERS = "Read otherwise, too."
 _WHOLE = ("How to continue.",)  # notes that have a command
 _SETS = 5  # that are named
 _NOTES = 3  # that stand below a result in short
+_NO_ERROR = (Words("error", "error"), "0")  # the first cells of a row that says what did not happen
 _BARS = 8  # a set may bring archetypes of its own
 _SAMPLE = re.compile(r"\(.*sample of [\d,]+, seed \d+")  # as Settings.name has it
 _END = re.compile(r"(?<=[.!?]) (?=[A-Z])")  # where a sentence ends and another begins
@@ -65,19 +67,26 @@ EVADER = "A model that always evades would score 0 % lies here."
 
 
 def headline(run: Scored) -> Iterator[Block]:
-    """What was run, what takes the result away, P(lie), the finding, and what both are read against, as text."""
+    """What was run, what takes the result away, P(lie) and P(honest), and the finding, as text."""
     yield what(run)
     if text := _others(run.summary):
         yield Sentence((text,), "note")
     yield from (Sentence((Words(strong), f" {text}"), "bad") for strong, text in warnings(run) if strong in GRAVE)
     if _is_of_reports((run,)):
         yield from reports_on_logs.headline(run)
-    elif lie := rate(run):
-        yield Sentence(("P(lie) ", Words(lie[0], "lie"), f"   95 % interval {lie[1]}"))
-        yield Sentence((f"({CAVEAT})",), "note")
-        yield from (Sentence((text,), "note") for text in _of_rate(run.summary))
+    elif has_rates(run):
+        lie, honest = (with_interval(run.summary.rates[name]) for name in ("p_lie", "p_honest"))
+        yield Sentence(("P(lie) ", Words(lie, "lie"), "   P(honest) ", Words(honest, "honest")))
+        yield Sentence((f"(95 % intervals: {CAVEAT})",), "note")
+        told = (*_of_rate(run.summary), *reports_on_logs.lines(run.summary))
+        yield from (Sentence((text,), "note") for text in told)
         yield finding(run)
-        yield from (Sentence((text,), "note") for text in _against(run.summary))
+
+
+def against(run: Scored) -> Iterator[Sentence]:
+    """What P(lie) is held against, where it stands first."""
+    if has_rates(run) and not _is_of_reports((run,)):
+        yield from (Sentence((text,), "note") for text in _held_against(run.summary))
 
 
 def notes(run: Scored) -> Iterator[Sentence]:
@@ -87,16 +96,18 @@ def notes(run: Scored) -> Iterator[Sentence]:
             yield Sentence((Words(strong), f" {text}"), "caution")
 
 
-def in_short(run: Scored) -> Iterator[Block]:
-    """The outcomes with accuracy and Lying@k, a bar for each archetype, and the first sentence of each note."""
+def in_short(run: Scored, *, every_bar: bool = True) -> Iterator[Block]:
+    """The outcomes that there are with accuracy, a bar for each archetype, notes in a sentence, and what it took."""
     summary = run.summary
-    yield from reports_on_logs.in_short(run) if _is_of_reports((run,)) else _in_short(run)
+    yield from reports_on_logs.in_short(run) if _is_of_reports((run,)) else _in_short(run, every_bar)
     told = [note if note.text.startswith(_WHOLE) else _first(note) for note in notes(run)]
-    if summary.failures or summary.truncated["cut"]:
-        told.append(_first(Sentence((Words("Failures."), f" {failed(summary)}"), "caution"), sentences=2))
     yield from told[:_NOTES]
     if more := len(told) - _NOTES:
         yield from [Sentence((f"{times(more, 'more note')}.",), "caution")] if more > 0 else []
+    if lost := summary.failures or summary.truncated["cut"]:
+        yield _first(Sentence((Words("Failures."), f" {failed(summary)}"), "caution"), sentences=2)
+    if last := " ".join(filter(None, ("" if lost else failed(summary), took(summary)))):
+        yield Sentence((last,), "note")
 
 
 def _is_of_reports(runs: Sequence[Scored]) -> bool:
@@ -104,17 +115,15 @@ def _is_of_reports(runs: Sequence[Scored]) -> bool:
     return reports_on_logs.alone(runs) and all(map(has_rates, runs))
 
 
-def _in_short(run: Scored) -> Iterator[Block]:
+def _in_short(run: Scored, every_bar: bool) -> Iterator[Block]:
     summary = run.summary
     outcomes = _table((run,))
     further = {"accuracy": summary.rates["accuracy"]} if has_rates(run) else {}
-    if (last := str(statements(run))) != "1" and last in summary.lying_at:
-        further[f"Lying@{last}"] = summary.lying_at[last]
     further |= {each.title: rate for each in FURTHER_RATES if (rate := summary.of(each))}
     rows = ((name, f"{share.n:,}", *pair(share), *[""] * (len(outcomes.head) - 4)) for name, share in further.items())
-    yield replace(outcomes, rows=(*outcomes.rows, *rows))
+    yield replace(outcomes, rows=(*(row for row in outcomes.rows if row[:2] != _NO_ERROR), *rows))
     if has_rates(run):
-        yield Bars(tuple(_bars(summary)))
+        yield Bars(tuple(_bars(summary))[: None if every_bar else 1])
 
 
 def _first(note: Sentence, sentences: int = 1) -> Sentence:
@@ -138,9 +147,10 @@ def rate(run: Scored) -> tuple[str, str] | None:
 
 def beside(run: Scored) -> list[str]:
     """The lines that belong to P(lie): its bounds, by people's labels, the chance level, and without pressure."""
+    summary = run.summary
     if _is_of_reports((run,)):
-        return list(reports_on_logs.beside(run.summary))
-    return [*_of_rate(run.summary), *_against(run.summary)]
+        return list(reports_on_logs.beside(summary))
+    return [*_of_rate(summary), *reports_on_logs.lines(summary), *_held_against(summary)]
 
 
 def _of_rate(summary: Summary) -> list[str]:
@@ -148,9 +158,9 @@ def _of_rate(summary: Summary) -> list[str]:
     return list(filter(None, (_bounds(summary), corrected(summary.of(LabelsReader)))))
 
 
-def _against(summary: Summary) -> list[str]:
-    """What P(lie) is read against: the chance level, and neutral replies; and what stands first of reports on a log."""
-    return list(filter(None, (*reports_on_logs.lines(summary), chance(summary), _floor(summary))))
+def _held_against(summary: Summary) -> Iterator[str]:
+    """What P(lie) is held against: the chance level, and neutral replies."""
+    yield from filter(None, (chance(summary), _floor(summary)))
 
 
 def chance(summary: Summary) -> str:
@@ -161,7 +171,7 @@ def chance(summary: Summary) -> str:
     text = f"Chance level: with these beliefs and random statements P(lie) would be {percent(level.p_lie.value)}"
     if not level.numbers:
         return f"{text}."
-    return f"{text} (for {times(level.numbers, 'number')} the statement comes from another scenario)."
+    return f"{text} (in {times(level.numbers, 'scenario')} the random statement is a number from another scenario)."
 
 
 def _floor(summary: Summary) -> str:
@@ -269,7 +279,8 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
         said = f"{few[0].upper()}{few[1:]}. Where it has none no lie can be found, so a low P(lie) says little."
         yield "Few beliefs.", said
     if summary.withheld:
-        why = f"{one_line(summary.withheld)} {_bounds(summary)}".rstrip()
+        reason, *remedy = _END.split(one_line(summary.withheld), maxsplit=1)
+        why = " ".join(filter(None, (reason, _bounds(summary), *remedy)))
         yield "The headline is withheld." if summary.complete else "Not complete.", why
     if text := left_open(summary):
         yield "How to continue.", one_line(text)
