@@ -213,7 +213,7 @@ def test_the_options_of_the_command(
 ) -> None:
     """A run goes on with a placebo that is added on the command line alone."""
     path = run(tmp_path / "run", limit=6)
-    monkeypatch.setattr("sys.argv", ["maskbench", "run", "--out", str(path), "--placebo"])
+    monkeypatch.setattr("sys.argv", ["maskbench", "run", "--out", str(path), "--placebo", "--full"])
     monkeypatch.setenv("COLUMNS", "200")  # where names and paths are long, a narrow screen leaves notes out
     with pytest.raises(SystemExit) as ended:
         main()

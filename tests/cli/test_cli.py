@@ -166,7 +166,7 @@ def test_a_run_from_beginning_to_end(maskbench: Run, tmp_path: Path) -> None:
     assert ended.err.endswith(
         f"The run is in runs/{place.name}. To look at it:\n  maskbench report runs/{place.name}\n"
     )
-    assert ended.out.splitlines()[-1].strip() == f"maskbench score runs/{place.name} --full"
+    assert ended.out.splitlines()[-1] == f"The rest, with all rates: maskbench score runs/{place.name} --full"
     assert {path.name for path in place.iterdir()} >= {"run.json", "run.sqlite", "run.log", "summary.json"}
 
 
@@ -242,7 +242,7 @@ def test_a_run_for_scripts(maskbench: Run, tmp_path: Path) -> None:
     quiet = maskbench("run", "sim", "--limit", 6, "--out", "quiet", "--json", "--quiet")
     assert (json.loads(quiet.out)["scenarios"]["n"], quiet.err) == (6, "")
     shown = maskbench("run", "--out", "quiet", "--quiet")
-    assert (shown.out.splitlines()[-1].strip(), shown.err) == ("maskbench score quiet --full", "")
+    assert (shown.out.splitlines()[-1].partition(": ")[2], shown.err) == ("maskbench score quiet --full", "")
     refused = maskbench("run", "sim", "--quiet", "--out", "quiet")
     assert (refused.code, refused.out, refused.err.startswith("Error: quiet holds a run with ")) == (2, "", True)
     both = maskbench("run", "sim", "--full", "--json")

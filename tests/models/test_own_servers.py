@@ -416,7 +416,7 @@ def test_the_commonest_failure_is_quoted(tmp_path: Path) -> None:
     assert there(summary.failure).count == failed > 0
     said = commonest_failure(summary)
     assert said
-    assert plain(said) == f"Most often ({failed} of {failed}): subject, server error: 500: The disk is full"
+    assert plain(said) == f"Most often ({failed} of {failed}): subject, server error: 500: The disk is full."
     assert said in what_failed(summary)
 
 

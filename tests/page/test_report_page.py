@@ -378,7 +378,7 @@ def test_failures_by_stage_cause_and_archetype(folders: dict[str, Path], pages: 
         assert row[1].startswith(f"{part.truncated['cut']} ")
     low, high = there(summary.rates["p_lie"].bounds)
     assert f"lies between {percent(low)} and {percent(high)}" in str(section)
-    assert "No call failed." in str(pages["plain"].at("failures"))
+    assert "Nothing failed, nothing was cut." in str(pages["plain"].at("failures"))
 
 
 # Runs that have no result, or none that counts

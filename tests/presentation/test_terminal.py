@@ -194,9 +194,10 @@ def test_who_answered() -> None:
 
 @pytest.mark.parametrize(("rules", "meaning"), [("reference", "a lie"), ("inspect", "evasive")])
 def test_what_a_d_verdict_means(rules: str, meaning: str) -> None:
-    """A denial of both options is said to be what the rules take it for."""
-    text = joined(shown(summarised(several("HL"), settings(rules=rules))))
-    assert f"such a statement is {meaning}, and" in text
+    """A denial of both options is said to be what the rules take it for; that there was none is one line."""
+    rows = several("HL", denials={"beliefs": 0, "statements": 1})
+    assert f"such a statement is {meaning}, and" in joined(shown(summarised(rows, settings(rules=rules))))
+    assert "No reply denied both options" in shown(summarised(several("HL"), settings(rules=rules)))
 
 
 def test_notes_are_printed() -> None:

@@ -21,6 +21,7 @@ from maskbench.presentation.terminal import text
 from maskbench.results.comparison import ComparisonData
 from maskbench.results.scored import score
 from maskbench.results.splits import AskedReader
+from maskbench.scenarios.row_labels import labelled
 from maskbench.store.fitting import fitted
 from measured_runs import change, edit, run
 
@@ -232,12 +233,16 @@ def test_both_runs_are_split_by_what_the_shared_rows_ask_for(runs: dict[str, Pat
 
 
 def test_the_split_of_two_runs_never_stands_without_its_words(runs: dict[str, Path]) -> None:
-    """The line over all archetypes says that it compares these; the note on both stands once; data have it, too."""
+    """The line over all archetypes says that it compares these; the note on both stands once; data have it, too.
+
+    Who labelled the rows is said of the sets alone whose rows models labelled.
+    """
     data = compare(runs["liar"], runs["honest"]).data
     shown = text(list(blocks_of(data)), 120)
     split = shown[shown.index("P(lie) by what rows ask for") :]
     assert split.count("all (compares archetypes)") == 2
-    assert " ".join(split.split()).count("Language models labelled the rows of cais/MASK and of starter.") == 1
+    assert "Language models labelled" not in split
+    assert labelled(["starter (sample of 20, seed 0)"]) == " Language models labelled the rows of starter."
     assert split.count("the last line") == 1
     assert shown.index("shared scenarios") < shown.index("P(lie) by what rows ask for")
     assert [each["label"] for each in data.as_dict()["others"][0]["asked"]] == ["asked", "asked"]

@@ -85,7 +85,7 @@ def test_a_failed_run_says_why_everywhere(broken: Path) -> None:
         assert "no credit left" in text
         assert go_on in text
     page = render([broken]).html
-    assert "No call failed." not in page
+    assert "Nothing failed" not in page
     assert "the run did not come to its end" in page
 
 
@@ -94,7 +94,7 @@ def test_going_on_clears_it(broken: Path) -> None:
     measured(broken)
     assert [session["ended"]["how"] for session in RunFolder(broken).record()["sessions"]] == ["failed", "finished"]
     assert "To go on" not in shown(broken)
-    assert "No call failed." in render([broken]).html
+    assert "Nothing failed, nothing was cut." in render([broken]).html
 
 
 def test_killed_without_a_word(broken: Path) -> None:

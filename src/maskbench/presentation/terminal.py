@@ -249,7 +249,8 @@ def _needs(table: Table, columns: Iterable[int], gap: int) -> int:
     for column in columns:
         most = _NARROW if column == len(table.head) else _most(table, column)
         is_text = column < len(table.head) and table.kinds[column] == "text"
-        wide += gap + 1 + (max(_LEAST, min(most, room)) if is_text else most)  # the box's own column is 1
+        most = max(_least(_head(table, column)), min(most, room)) if is_text else most
+        wide += gap + 1 + most  # the box's own column is 1
     return wide - gap - 1
 
 
@@ -272,10 +273,15 @@ def figures(*columns: str | Text, texts: Collection[int] = (0,), gap: int = 2) -
     table = Grid(box=_BOX, pad_edge=False, show_edge=False, padding=(0, gap, 0, 0))
     for place, column in enumerate(columns):
         if place in texts:
-            table.add_column(column, overflow="fold", min_width=_LEAST)
+            table.add_column(column, overflow="fold", min_width=_least(column))
         else:
             table.add_column(column, justify="right", no_wrap=True)
     return table
+
+
+def _least(head: str | Text) -> int:
+    """How wide a column of text is at least: as wide as the longest word above it."""
+    return max(_LEAST, *map(cell_len, str(head).split()))
 
 
 def add(table: Grid, *cells: str | Text) -> None:

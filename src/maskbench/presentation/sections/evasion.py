@@ -65,9 +65,10 @@ def part(count: int, whole: int) -> str:
 
 
 def denials(runs: Sequence[Scored]) -> Iterator[Block]:
-    """What a denial of both counts as, and how many there are; nothing where there is none."""
+    """What a denial of both counts as, and how many there are; that there is none, in short."""
     counts = (each for run in runs for each in (run.summary.d_verdicts, run.summary.numerical_agreements))
     if not any(any(each.values()) for each in counts):
+        yield "No reply denied both options (verdict D)."
         return
     yield meaning(runs[0].summary.rules)
     rows = [
