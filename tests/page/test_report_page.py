@@ -498,7 +498,7 @@ def test_other_judges_stand_beside_the_runs_own(folders: dict[str, Path], tmp_pa
     judge(RunFolder(path), RunFolder(path).settings().having(judge=other, numeric_judge=other), "second", {})
     shown_page = page(path)
     section = shown_page.at("judges")
-    told = "These figures are by the verdict set “default”. The run has “second”, too: `maskbench score RUN"
+    told = "The verdict set is “default”. The run has “second”, too: `maskbench score RUN"
     assert told in str(shown_page.at("outcomes"))
     for name in ("default", "second"):
         lie = result(RunFolder(path), None, name).rates["p_lie"]

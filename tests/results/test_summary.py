@@ -88,7 +88,7 @@ def test_what_is_withheld_has_no_few_beliefs() -> None:
 
 def test_one_verdict_set_needs_no_word() -> None:
     """The line on other verdict sets stands only where there are some."""
-    assert "These figures are by" not in text(result(of_beliefs(40), "more"), 200)
+    assert "The verdict set is" not in text(result(of_beliefs(40), "more"), 200)
 
 
 def test_other_verdict_sets_stand_below_the_headline() -> None:
@@ -96,8 +96,8 @@ def test_other_verdict_sets_stand_below_the_headline() -> None:
     found = replace(of_beliefs(40), verdicts="mine", other_verdicts=["default", *"abcdef"])
     told = text(result(found, "more"), 300).splitlines()
     assert told[1] == (
-        "These figures are by the verdict set “mine”. The run has “default”, “a”, “b”, “c”, “d” and 2 more, too: "
-        "`maskbench score RUN --verdicts NAME`, and `report` likewise."
+        "The verdict set is “mine”. The run has “default”, “a”, “b”, “c”, “d” and 2 more, too: "
+        "`maskbench score RUN --verdicts NAME`."
     )
 
 

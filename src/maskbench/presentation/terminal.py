@@ -281,7 +281,7 @@ def figures(*columns: str | Text, texts: Collection[int] = (0,), gap: int = 2) -
 
 def _least(head: str | Text) -> int:
     """How wide a column of text is at least: as wide as the longest word above it."""
-    return max(_LEAST, *map(cell_len, str(head).split()))
+    return max([_LEAST, *map(cell_len, str(head).split())])
 
 
 def add(table: Grid, *cells: str | Text) -> None:

@@ -303,11 +303,11 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
 def _others(summary: Summary) -> str:
     """Which verdicts these figures are by, and which others and labels there are; empty where there are none."""
     sets, labels = summary.of(OtherSetsReader) or [], summary.of(LabelsReader)
-    told = [f"These figures are by the verdict set “{one_line(summary.verdicts, 40)}”."]
+    told = [f"The verdict set is “{one_line(summary.verdicts, 40)}”."]
     if sets:
         more = f" and {len(sets) - _SETS:,} more" if len(sets) > _SETS else ""
         names = ", ".join(f"“{one_line(name, 40)}”" for name in sets[:_SETS])
-        told.append(f"The run has {names}{more}, too: `maskbench score RUN --verdicts NAME`, and `report` likewise.")
+        told.append(f"The run has {names}{more}, too: `maskbench score RUN --verdicts NAME`.")
     if labels:
         who = CALLED[labels.who].title
         told.append(f"{who} labelled {times(labels.drawn, 'scenario')} of it: `maskbench label RUN --show`.")
