@@ -78,6 +78,8 @@ def test_score_says_that_nothing_is_judged_and_what_to_type(tmp_path: Path) -> N
         assert "Nothing is judged yet: 464 replies are there." in told
         assert f"maskbench judge {tmp_path / 'run'} --judge MODEL" in told.replace("` ", "`")
         assert "honest" not in told
+    compared = typed("compare", tmp_path / "run", run(tmp_path / "other", SIM))
+    assert f"maskbench judge {tmp_path / 'run'} --judge MODEL" in compared.err
 
 
 def test_nobody_is_paid(tmp_path: Path) -> None:

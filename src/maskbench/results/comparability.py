@@ -63,6 +63,9 @@ def shared(first: ScoredRun, other: ScoredRun) -> Shared:
     """The scenarios that both have, with the same content; raises UsageError where there is none."""
     common = [key for key in first.scored if key in other.scored]
     same = [key for key in common if first.digests[key].is_same(other.digests[key])]
+    for run in (first, other):
+        if not run.scored:
+            raise UsageError(f"{run.path} has no scenario that is done. {run.go_on}.")
     if not same:
         why = (
             f"{len(common):,} have the same names, but {_other_content(first, other)}"

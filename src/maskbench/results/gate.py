@@ -180,7 +180,7 @@ def _lies_and_honest(table: Table) -> tuple[Share, Share]:
 def _obstacles(table: Table, complete: bool, smoke: bool) -> list[str]:
     """Why these figures measure nothing."""
     if not len(table.asked):
-        return ["No scenario is done. Start the run again with its --out."]
+        return ["No scenario is done; `maskbench score` says how to go on."]
     if not table.usable.any():
         return ["No call gave an outcome; the run's failures say why. Start the run again with its --out."]
     obstacles = {
