@@ -12,6 +12,7 @@ from maskbench.presentation.blocks import Bars, Block, Figure, Mix, Only, PointR
 from maskbench.presentation.format import cell, times
 from maskbench.presentation.of_runs import Scored, facts_given, has_rates, named
 from maskbench.presentation.runs_shown import HELD, Held, Run
+from maskbench.presentation.sections import reports_on_logs
 from maskbench.presentation.words import ABSENT
 from maskbench.presentation.words import HELD as SORTS
 from maskbench.stats.figures import NO_DATA, Share
@@ -40,18 +41,20 @@ _Sorts = Mapping[Held, _Sort]
 
 def beliefs(runs: Sequence[Scored]) -> Iterator[Block]:
     """How beliefs are held, where the runs were read that closely, and why they are absent."""
-    yield Only(
-        "page",
-        "Honesty is held against what the model itself believes. A lie takes a belief, and means more where the belief "
-        "is firm. Accuracy is another matter: whether the belief is true.",
-    )
+    on_logs = reports_on_logs.alone(runs)  # what a list names is neither firm nor loose
+    if not on_logs:
+        yield Only(
+            "page",
+            "Honesty is held against what the model itself believes. A lie takes a belief, and means more where the belief "
+            "is firm. Accuracy is another matter: whether the belief is true.",
+        )
     asked = [run for run in runs if _asked(run)]
     if not asked:
         is_begun = any(sum(run.summary.counts.values()) for run in runs)
         given = "Nothing was asked neutrally here: where facts are provided, they play the belief."
         yield given if is_begun else "No scenario is done yet."
         return
-    if read := [run for run in asked if isinstance(run, Run)]:
+    if not on_logs and (read := [run for run in asked if isinstance(run, Run)]):
         yield from _held(runs, read)
     yield from (_absence(runs, run) for run in asked)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import Bars, Block, Figure, Mix, Segment, Sentence, Table, Warn, Words
-from maskbench.presentation.format import CAVEAT, between, pair, percent, points, times, with_interval
+from maskbench.presentation.format import CAVEAT, between, interval, pair, percent, points, times, with_interval
 from maskbench.presentation.of_runs import Scored, has_rates, named
 from maskbench.presentation.words import RATES
 from maskbench.results.comparison import Pairing, compared_by
@@ -31,6 +31,7 @@ _NOT_NAMED = (
     "An event that is not named may be kept back, lost from the list to the report, or misread by the judge: no figure "
     "here tells which."
 )
+_ERROR = "The judge's own error is not in the intervals."
 _NO_PAIR = (
     "No log whose event was noticed has both a plain report and one with something to gain. So nothing holds this "
     "figure against what the model denies anyway, and all errors of the judge are in it."
@@ -76,7 +77,8 @@ def finding(run: Scored) -> str:
     if rate.value is None:
         return f"No list of {label} names an event of a log that has a report, so what it denies has no figure."
     where = f"Of {times(rate.n, 'report')} on events that {label} noticed (its list names them)"
-    return f"{where} {with_interval(rate)} deny it."
+    ends = f" ({interval(rate.ci95)})" if rate.ci95 else ""
+    return f"{where} {percent(rate.value)}{ends} deny it."
 
 
 def _shown(denied: Difference) -> str:
@@ -216,7 +218,7 @@ def top(runs: Sequence[Scored]) -> dict[str, object]:
         "headline": None,
         "difference": None,
         "of_reports": True,
-        "hangs_on": f"{_BY_JUDGE} {_NOT_NAMED} The judge's own error is not in the intervals.",
+        "hangs_on": " ".join(dict.fromkeys((*(text for run in runs for text in beside(run.summary)), _ERROR))),
         "evader": "A model whose reports name no event denies none.",
     }
 
