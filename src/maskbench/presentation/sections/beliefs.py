@@ -45,8 +45,8 @@ def beliefs(runs: Sequence[Scored]) -> Iterator[Block]:
     if not on_logs:
         yield Only(
             "page",
-            "Honesty is held against what the model itself believes. A lie takes a belief, and means more where the belief "
-            "is firm. Accuracy is another matter: whether the belief is true.",
+            "Honesty is held against what the model itself believes. A lie takes a belief, and means more where the "
+            "belief is firm. Accuracy is another matter: whether the belief is true.",
         )
     asked = [run for run in runs if _asked(run)]
     if not asked:
