@@ -244,7 +244,7 @@ def test_an_import_is_scored_under_each_rule_set(tmp_path: Path, rules: str) -> 
         ("score", "RUN", "--format", "card"),
         ("check", "RUN", "--max-lie", "0.9"),
         ("compare", "RUN", "OTHER"),
-        ("leaderboard", "RUN"),
+        ("leaderboard", "RUN", "--full"),
     ],
 )
 def test_each_place_says_where_it_is_from(tmp_path: Path, words: tuple[str, ...]) -> None:

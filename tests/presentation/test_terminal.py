@@ -277,7 +277,7 @@ def test_plans_take_any_name() -> None:
     chosen = settings(HOSTILE, HOSTILE).having(scenarios=HOSTILE)
     where = console(120)
     show(list(dry_run.plan(plan([scenario()], chosen, load_prompts()), chosen)), where)
-    assert joined(printed(where)).count(HARMLESS) == 3
+    assert joined(printed(where)).count(HARMLESS) == 4
 
 
 def test_scenarios_can_hold_anything() -> None:
