@@ -121,7 +121,8 @@ class Pairing(RunCompared, forbid_unknown_fields=True, omit_defaults=True):
     `test` names the test that is made on P(lie) and on P(honest), or of reports on logs on what is denied, gain minus
     plain (`compared_by`). `p_holm` is that of the first, adjusted for all tests of all comparisons, `verdict` what both
     come to (results/lies_and_honest.py). `with_beliefs` has both rates over the scenarios in which both runs have a
-    belief, which are not tested.
+    belief, which are not tested. `rates_by`, `corrected` and `judged` are no reader's: they decide which rates are
+    compared and tested, and readers are asked after that.
     """
 
     withheld: str | None
