@@ -227,6 +227,26 @@ def test_a_file_on_another_run_is_refused(folder: RunFolder) -> None:
     assert folder.read().verdict_sets == {}
 
 
+@pytest.mark.parametrize("reader", ["", "x" * 201, "me, sk-of-the-environment"])
+def test_who_read_is_a_short_text_without_a_key(reader: str, folder: RunFolder) -> None:
+    """It stands in every table, so that what is long, unseen or secret is refused."""
+    file = folder.path / "rows.jsonl"
+    file.write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match="--by"):
+        take(folder, by(folder, reader or " "), "read", file, {"OPENAI_API_KEY": "sk-of-the-environment"})
+
+
+def test_a_file_that_cannot_be_read_is_named(folder: RunFolder) -> None:
+    """A path that leads nowhere, and a file without rows, are what is wrong, and no set is begun."""
+    for text in (None, ""):
+        file = folder.path / f"{text}.jsonl"
+        if text is not None:
+            file.write_text(text, encoding="utf-8")
+        with pytest.raises(ScenarioError, match=r"\.jsonl"):
+            take(folder, by(folder), "read", file)
+    assert folder.read().verdict_sets == {}
+
+
 def test_a_set_of_files_is_not_gone_on_with_by_a_model(folder: RunFolder, tmp_path: Path) -> None:
     """Its name alone says how it goes on; a judge that is asked has another set, and both are compared."""
     taken(folder, given(folder, asked(folder)))

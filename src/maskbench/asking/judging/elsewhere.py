@@ -28,18 +28,20 @@ from maskbench.method.forms import prompts_of, verdict_in
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.steps import REPLIES, Known, Slot, Step
 from maskbench.method.verdict import read_object
-from maskbench.plain import storable
+from maskbench.plain import plain, storable
 from maskbench.scenarios import Key
 from maskbench.scenarios.formats import Row, ScenarioFile, read_file
 from maskbench.scenarios.rows import excerpt
 from maskbench.settings import Settings
 from maskbench.store.folder import RECORD, RunFolder
+from maskbench.store.masking import keys_in
 from maskbench.store.record import PromptsUsed, ending, session
 from maskbench.store.samples import is_neutral
 from maskbench.store.source import SourceFile
 from maskbench.store.verdict_sets import check_name
 from maskbench.types import Ask, Failure, Json, Judgement, Kind, Place, Reply
 
+_LONGEST = 200  # characters of who read
 _SEEN = 5  # places that a sentence names
 _NOBODYS = "(requests)"  # no verdict set can be called so
 _REMEDIES = {
@@ -129,9 +131,10 @@ class Taken:
 
 
 class _Request(NamedTuple):
-    """A request for a verdict: the place where it is kept, those of the replies that it is about, and what is asked."""
+    """A request for a verdict: where that is kept, what the set has there, which replies it is about, what is asked."""
 
     slot: Slot
+    had: Judgement | None
     places: Sequence[Place]
     ask: Ask
 
@@ -163,7 +166,7 @@ def write_requests(folder: RunFolder, settings: Settings, name: str | None, file
     with closing(folder.store()) as store:
         check_has_numbers(folder, store, settings)
         job = set_job(folder, store, settings, name or _NOBODYS, prompts)
-        rows = [_row(each, used) for each in _requests(job) if not _had(each, job)]
+        rows = [_row(each, used) for each in _requests(job) if each.had is None]
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("xb") as opened:
@@ -203,7 +206,13 @@ def _requests(job: Job) -> Iterator[_Request]:
             seen = as_seen(job.store, scenario, each.hearing, job.settings, asks_subject=False)
             known = {slot: state for slot, state in seen.items() if slot.into == REPLIES}
             for step in each.task(scenario, known):
-                yield _Request(step.fills[0], _places(step, known), step.make(step.fills))
+                had = seen.get(step.fills[0])
+                yield _Request(
+                    step.fills[0],
+                    had if isinstance(had, Judgement) else None,
+                    _places(step, known),
+                    step.make(step.fills),
+                )
 
 
 def _places(step: Step, known: Known) -> list[Place]:
@@ -213,13 +222,6 @@ def _places(step: Step, known: Known) -> list[Place]:
         return [(slot.elicitation, slot.run)]
     replies = sorted(each for each, state in known.items() if isinstance(state, Reply))
     return [(each.elicitation, each.run) for each in replies if each.elicitation == slot.elicitation]
-
-
-def _had(request: _Request, job: Job) -> Judgement | None:
-    """The verdict that the set of a job has on what a request is about."""
-    judged = job.store.samples(request.ask.scenario, job.name).judgements(job.name)
-    given = judged.get((request.slot.elicitation, request.slot.run))
-    return given if isinstance(given, Judgement) else None
 
 
 def take(
@@ -237,6 +239,7 @@ def take(
     """
     check_name(name)
     check(settings)
+    _check_reader(settings.judging.judge, environ or {})
     folder.check_texts("nothing can be judged here")
     rows = _rows(file)
     prompts = replace(prompts_of(settings), hash=rows.prompts.hash)
@@ -254,6 +257,14 @@ def take(
             aside.submit(asyncio.run, _keep(job, placed)).result()
         folder.write(RECORD, record)
     return taken
+
+
+def _check_reader(reader: str, environ: Mapping[str, str]) -> None:
+    """Raise UsageError for what cannot be said of who read."""
+    if not (plain(reader).strip() and len(reader) <= _LONGEST):
+        raise UsageError(f"--by: say who read in {_LONGEST} characters or fewer, such as two colleagues, by hand.")
+    if any(key in reader for key in keys_in(environ)):
+        raise UsageError("--by holds a key of the environment, and it is written everywhere. Say who read without it.")
 
 
 _Found = tuple[int, ReadElsewhere]  # a row behind its number
@@ -328,7 +339,7 @@ def _placed(job: Job, rows: _Rows) -> tuple[Taken, list[_Placed]]:
     for request in _requests(job):
         keys = [(request.ask.scenario.key, place) for place in request.places]
         found = sorted((each for key in keys for each in left.pop(key, ())), key=lambda each: each[0])
-        had, given = _had(request, job), [(row, _given(request, number, row, rows.shown)) for number, row in found]
+        had, given = request.had, [(row, _given(request, number, row, rows.shown)) for number, row in found]
         problems += [each for _, each in given if isinstance(each, Problem)]
         if not given:
             taken.missing += [request.words] if had is None else []
