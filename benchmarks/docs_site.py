@@ -10,18 +10,21 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import schemas
 from maskbench.cli import app
+from maskbench.presentation.page.page import render
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 DOOR = DOCS / "README.md"  # its lists are the table of contents
 PROJECT = DOCS / "project"  # pages for those who change maskbench, which are not on the site
 SOURCE, SITE = ROOT / "build" / "site-source", ROOT / "build" / "site"
+REPORT = "real-run.html"
 HOME = "https://github.com/maskbench/maskbench/blob/main"
 LINK = re.compile(r"(?<=\]\()([^)\s]+)(?=\))")
 FENCE = re.compile(r"^```.*?^```$|^~~~.*?^~~~$", re.MULTILINE | re.DOTALL)
@@ -105,6 +108,16 @@ def put_together(folder: Path) -> None:
     for name, text in pages.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, "utf-8")
+    put_report(folder / "extra")
+
+
+def put_report(folder: Path) -> None:
+    """The report of a real run with every reply, as a page of the site: of the example that has texts."""
+    folder.mkdir()
+    with tempfile.TemporaryDirectory() as place:
+        run = Path(place) / "run"
+        subprocess.run([sys.executable, str(ROOT / "examples" / "build.py"), "qwen-1.5b", str(run)], check=True)
+        (folder / REPORT).write_text(render([run]).html, "utf-8")
 
 
 def page(path: Path) -> str:
@@ -133,9 +146,11 @@ def led(path: Path, link: str) -> str:
 def door() -> str:
     """The first page: that of docs/ for readers of the site, with the made reference, and the table of contents."""
     listed = "\n".join(f"- [{line.partition(':')[0]}]({name}):{line.partition(':')[2]}" for name, line in MADE.items())
+    link = f'<a href="{REPORT}">The report of a small model that maskbench asked</a>'
+    opened = f"<p>{link} is a page of this site, with every reply.</p>"
     whole = re.sub(r"<!-- not on the site -->.*?<!-- end -->\n+", "", page(DOOR), flags=re.DOTALL)
     text = re.sub(r"(?<=\n## Reference\n\n)", f"{listed}\n", whole)
-    return "\n\n".join((text.rstrip(), *map(contents, sections(text))))
+    return "\n\n".join((text.rstrip(), opened, *map(contents, sections(text))))
 
 
 def sections(text: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:

