@@ -162,8 +162,8 @@ def test_the_page_of_real_runs_prints_what_is_printed(runs: Path, monkeypatch: p
     monkeypatch.setenv("COLUMNS", "100")
     about = (EXAMPLES.parent / "docs" / "real-runs.md").read_text("utf-8").partition("## A small model")[2]
     block = about.partition("```text\n")[2].partition("\n```")[0].splitlines()
-    printed = {line.rstrip() for line in typed("score", runs / PLAIN, "--full").out.splitlines()}
-    assert len(block) == 6
+    printed = {line.rstrip() for line in typed("score", runs / PLAIN).out.splitlines()}
+    assert len(block) == 7
     assert set(block) <= printed
     for name, rates in score(runs / PLAIN).by_archetype.items():
         lie = rates["p_lie"]
