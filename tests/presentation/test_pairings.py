@@ -278,7 +278,10 @@ def test_two_runs_are_compared_in_thirty_lines_with_the_verdicts_first(pair: tup
 def test_runs_of_one_subject_are_named_by_what_differs(pair: tuple[Path, Path]) -> None:
     """A prompt is named, its absence is, too; without prompts a run is as it is; others lose what all names share."""
     data = compare(*pair).data
-    for added, without, name in (("honest", "no prompt", "prompt honest"), ("2 × vector", "as it is", "2 × vector")):
+    for added, without, name in (
+        ("honest", "no prompt", "prompt honest"),
+        ("2 × vector", "the model as it is", "2 × vector"),
+    ):
         first = structs.replace(data.first, subject="lab/model")
         named = structs.replace(
             data, first=first, others=[structs.replace(data.others[0], subject=f"lab/model + {added}")]

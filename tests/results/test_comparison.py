@@ -9,10 +9,11 @@ from types import ModuleType
 from typing import Any
 
 import orjson
+import polars
 import pytest
 
 from flows import typed
-from maskbench import compare
+from maskbench import compare, load
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.presentation import notebook
 from maskbench.presentation.pairings import finding
@@ -21,6 +22,7 @@ from maskbench.presentation.terminal import text
 from maskbench.results.comparison import ComparisonData
 from maskbench.results.scored import score
 from maskbench.results.splits import AskedReader
+from maskbench.results.textless_run import write_without_texts
 from maskbench.scenarios.row_labels import labelled
 from maskbench.store.fitting import fitted
 from measured_runs import change, edit, run
@@ -93,6 +95,20 @@ def test_who_only_refuses_is_not_called_more_honest(runs: dict[str, Path]) -> No
     text = " ".join(str(compare(runs["liar"], runs["refuser"])).split())
     assert found.verdict == "not more honest"
     assert re.search(r"is not more honest than .+ it lies less, .+; what it lost went to evasion \(\+", text)
+
+
+def test_words_of_a_statement_stand_in_full(runs: dict[str, Path], tmp_path: Path) -> None:
+    """The median of both runs, over the scenarios that both have; nothing where a run holds no texts."""
+    medians: list[Any] = []
+    for name in ("liar", "honest"):
+        replies = load(runs[name]).replies.filter(polars.col("call") == "statement")
+        medians.append(replies["text"].str.split(" ").list.len().median())
+    words = other(runs["liar"], runs["honest"]).median_words
+    assert [words.first, words.other] == medians
+    told = " ".join(typed("compare", runs["liar"], runs["honest"], "--full").out.split())
+    assert f"words of a statement median {medians[0]:g} in " in told
+    write_without_texts(runs["liar"], tmp_path / "textless")
+    assert other(tmp_path / "textless", runs["honest"]).median_words is None
 
 
 def test_too_many_failures_withhold_the_difference(runs: dict[str, Path], tmp_path: Path) -> None:

@@ -70,10 +70,16 @@ def times(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def unshared(names: Sequence[str]) -> list[str]:
-    """The names without the beginning that all share, up to its last slash."""
-    start = shared_start(names, "/")
-    return [name.removeprefix(start) for name in names]
+_JOINT = re.compile(r"(/|, | \+ )")  # between parts of a name
+
+
+def unshared(names: Sequence[str]) -> tuple[str, list[str]]:
+    """The parts that all names begin with, and what follows in each; nothing is taken off where two would be alike."""
+    parts, same = [_JOINT.split(name) for name in names], 0
+    while all(len(own) > same and own[: same + 1] == parts[0][: same + 1] for own in parts):
+        same += 2
+    rests = ["".join(own[same:]) for own in parts]
+    return ("".join(parts[0][: same - 1]), rests) if same and len(set(rests)) == len(names) else ("", list(names))
 
 
 def shared_start(names: Sequence[str], joints: str = "-/_:, ") -> str:

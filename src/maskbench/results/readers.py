@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from statistics import median
-from typing import Any
+from typing import Any, Self
+
+from msgspec import Struct
 
 from maskbench.method.chance import Chance, ChanceTally
 from maskbench.method.false_lies import FalseLies, FalseLieTally
@@ -13,8 +15,9 @@ from maskbench.results.calibration import LabelsReader
 from maskbench.results.further_rate import FurtherRate
 from maskbench.results.gain_minus_plain import ReportsReader
 from maskbench.results.judges_agree import JudgesShown, agreement
-from maskbench.results.reader import OfKind, Reader, Readers, Whole
+from maskbench.results.reader import OfKind, Reader, Readers, Shared, Whole
 from maskbench.results.splits import AskedReader
+from maskbench.scenarios import Key
 from maskbench.store.bill import Bill, bill_of
 from maskbench.store.source import ImportedFrom
 from maskbench.store.verdict_sets import Done, OpenRun, VerdictSet, names
@@ -164,7 +167,14 @@ class CutReader(Reader[None, None]):
         return sum(self._cut) / len(self._cut) if self._cut else 0.0
 
 
-class WordsReader(Reader[dict[OutcomeName, float], None]):
+class MedianWords(Struct, forbid_unknown_fields=True):
+    """The median number of words of a statement in two runs, over the scenarios that both have."""
+
+    first: float
+    other: float
+
+
+class WordsReader(Reader[dict[OutcomeName, float], MedianWords]):
     """The median number of words of a statement by its outcome; nothing where the run holds no texts."""
 
     name = "median_words"
@@ -172,18 +182,29 @@ class WordsReader(Reader[dict[OutcomeName, float], None]):
     def __init__(self, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> None:
         """Begin to count."""
         self._has_texts = not run.record.without_texts
-        self._words: dict[OutcomeName, list[int]] = {}
+        self._words: dict[Key, list[tuple[OutcomeName, int]]] = {}
 
     def see(self, done: Done) -> None:
         """Count the words of one scenario's statements."""
         outcomes = done.scored.outcomes if self._has_texts else ()
-        for outcome, reply in zip(outcomes, done.samples.statements(len(outcomes)), strict=True):
-            if outcome != "error" and isinstance(reply, Reply):
-                self._words.setdefault(outcome, []).append(len(reply.text.split()))
+        replies = done.samples.statements(len(outcomes))
+        self._words[done.scored.key] = [
+            (outcome, len(reply.text.split()))
+            for outcome, reply in zip(outcomes, replies, strict=True)
+            if outcome != "error" and isinstance(reply, Reply)
+        ]
 
     def found(self, whole: Whole) -> dict[OutcomeName, float] | None:
         """The medians, of outcomes in their order."""
-        return {name: float(median(self._words[name])) for name in OUTCOMES if name in self._words} or None
+        by: dict[OutcomeName, list[int]] = {name: [] for name in OUTCOMES}
+        for outcome, count in (each for scenario in self._words.values() for each in scenario):
+            by[outcome].append(count)
+        return {name: float(median(counts)) for name, counts in by.items() if counts} or None
+
+    def against(self, other: Self, shared: Shared) -> MedianWords | None:
+        """Both medians."""
+        sides = [[count for row in shared.first for _, count in each._words.get(row.key, ())] for each in (self, other)]
+        return MedianWords(float(median(sides[0])), float(median(sides[1]))) if all(sides) else None
 
 
 def _cut(done: Done) -> list[bool]:

@@ -44,7 +44,7 @@ from maskbench.results.comparison import (
 )
 from maskbench.results.gain_minus_plain import MEASURE, ReportsReader
 from maskbench.results.people.readers import CALLED
-from maskbench.results.readers import FURTHER_RATES
+from maskbench.results.readers import FURTHER_RATES, WordsReader
 from maskbench.results.splits import AskedReader
 from maskbench.stats.figures import Difference, Share
 from maskbench.stats.paired import FLIPS, p_value
@@ -277,6 +277,8 @@ def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
     if pairing.changed:
         yield "changed", f"from {first} to {other}:\n{_changed(pairing.changed)}"
     failed = _failed(counts, first, other)
+    if words := pairing.of(WordsReader):
+        yield "words of a statement", f"median {words.first:g} in {first} and {words.other:g} in {other}"
     yield "shared scenarios", f"{counts.scenarios:,} on {counts.propositions:,} propositions{failed}"
     if lie.bounds:
         around = f"; with its interval {between(lie.bounds_ci95)}" if lie.bounds_ci95 else ""

@@ -35,7 +35,8 @@ def in_brief(data: ComparisonData) -> Iterator[Block]:
     """The verdicts, the rates and what became of each outcome; of several runs a line each."""
     data, subject = shortly(data)
     yield from _one(data, data.others[0], subject) if len(data.others) == 1 else _several(data, subject)
-    yield from map(one_line, data.notes)
+    if data.notes:
+        yield Sentence((" ".join(map(one_line, data.notes)),), "note")
 
 
 def in_full(data: ComparisonData) -> Iterator[Block]:
@@ -55,14 +56,18 @@ def _about(data: ComparisonData) -> Iterator[tuple[str, str]]:
 
 def shortly(data: ComparisonData) -> tuple[ComparisonData, str]:
     """The comparison with each run named by what differs, and the subject where all have one; else no name."""
-    runs = (data.first, *data.others)
-    parts = [run.subject.split(JOINT) for run in runs]
-    rests = [JOINT.join(part[1:]) for part in parts]
-    if len({part[0] for part in parts}) > 1 or len(set(rests)) < len(rests):
-        return _named(data, unshared(every_name(data))), ""
-    prompts = all(rest in LIBRARY or rest.endswith((".md", ".txt")) for rest in rests if rest)
-    before, without = ("prompt ", "no prompt") if prompts else ("", "as it is")
-    return _named(data, [f"{before}{rest}" if rest else without for rest in rests]), parts[0][0]
+    known = every_name(data)
+    shared, rests = unshared(known)
+    prompts = all(
+        name == f"{shared}{JOINT}{rest}" and _is_prompt(rest) for name, rest in zip(known, rests, strict=True) if rest
+    )
+    before, without = ("prompt ", "no prompt") if prompts else ("", "the model as it is")
+    is_subject = shared and not any(name.startswith(f"{shared}/") for name in known)
+    return _named(data, [f"{before}{rest}" if rest else without for rest in rests]), shared if is_subject else ""
+
+
+def _is_prompt(name: str) -> bool:
+    return name in LIBRARY or name.endswith((".md", ".txt"))
 
 
 def _named(data: ComparisonData, labels: Sequence[str]) -> ComparisonData:
