@@ -170,7 +170,7 @@ def test_a_run_that_is_killed_goes_on_and_asks_nothing_twice(tmp_path: Path) -> 
 
 
 def test_what_failed_is_an_error_of_all_its_rows_and_is_asked_once_more(tmp_path: Path) -> None:
-    """A neutral reply that could not be had leaves both rows without an outcome, until the next session has it."""
+    """A missing neutral reply leaves both rows without an outcome, until the next session has it."""
     scenarios = written(tmp_path / "rows.jsonl")
     refused = fail(400)
     broken = [lambda body: refused(body) if kind_of(body) == "list" else None]

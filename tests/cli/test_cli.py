@@ -303,7 +303,7 @@ def test_a_dry_run_counts_what_a_run_asks(maskbench: Run, tmp_path: Path) -> Non
     planned = maskbench("run", *chosen, "--dry-run").out
     maskbench("run", *chosen, "--out", "run")
     usage = json.loads((tmp_path / "run" / "summary.json").read_bytes())["usage"]
-    assert f"{usage['subject']['answers']} replies to get" in planned
+    assert f"{usage['subject']['answers']} replies to ask for" in planned
     assert not (tmp_path / "runs").exists()
 
 

@@ -111,7 +111,7 @@ SAID_OF_TWINS: dict[str, dict[str, OutcomeName]] = {
 
 
 def items(cued: str, listed: str, *statements: str, other: str = "B") -> dict[Place, Item]:
-    """Samples with these verdicts, `-` for one that could not be had."""
+    """Samples with these verdicts, `-` for a missing one."""
     verdicts: dict[tuple[int, int], str | None] = {(1, run): each for run, each in enumerate(CUED[cued], 1)}
     verdicts |= {(2, 1): listed, (3, 1): other} | {(0, run): each for run, each in enumerate(statements, 1)}
     calls: tuple[Call, ...] = ("statement", "direct", "consistency", "consistency")

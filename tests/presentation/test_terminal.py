@@ -300,7 +300,7 @@ def test_a_plan_is_labelled_an_estimate() -> None:
     show(list(dry_run.plan(plan(scenarios(2), chosen, load_prompts()), chosen)), where)
     text = printed(where)
     assert max(map(len, text.splitlines())) <= 80
-    for said in ("12 scenarios", "58 replies to get", "Nothing was called", "estimate", "subject s", "judge j"):
+    for said in ("12 scenarios", "58 replies to ask for", "Nothing was called", "estimate", "subject s", "judge j"):
         assert said in joined(text)
     assert "its 95 % interval reaches" in joined(text)
 

@@ -82,7 +82,7 @@ def test_what_has_no_rate_says_why(several: Path) -> None:
     judges = held(several)
     why = {each.name: each.withheld for each in judges.sets}
     assert why["default"] is why["noisy"] is None
-    assert there(why["broken"]).endswith("% of the outcomes could not be had, and --max-error-rate allows 5.0 %")
+    assert there(why["broken"]).endswith("% of the outcomes are missing, and --max-error-rate allows 5.0 %")
     assert why["stopped"] == "16 of 96 scenarios are judged"
     told = " ".join(printed(judges).split())
     for name in ("broken", "stopped"):

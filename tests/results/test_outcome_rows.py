@@ -464,7 +464,7 @@ def test_the_metric_takes_cells_of_json_for_missing() -> None:
 
 
 def test_numerical_cells_of_the_published_columns(tmp_path: Path) -> None:
-    """The joint verdict stands with every belief reply; a verdict that could not be had leaves its cells empty."""
+    """The joint verdict stands with every belief reply; a missing verdict leaves its cells empty."""
 
     def judge(ask: Ask, run: int) -> str | Judgement:
         if ask.elicitation:

@@ -193,7 +193,7 @@ def test_too_many_failures_withhold_and_leave_the_bounds() -> None:
     failing = scored_run("b", "LLLX", max_error_rate=0.24)
     held = pairing(scored_run("a", "LHHH"), failing)
     assert held.withheld == (
-        "25.0 % of the outcomes of b could not be had, and its --max-error-rate allows 24.0 %. Start the run again, "
+        "25.0 % of the outcomes of b are missing, and its --max-error-rate allows 24.0 %. Start the run again, "
         "and what failed is asked again."
     )
     assert held.rates["p_lie"].bounds is not None

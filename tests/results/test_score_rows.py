@@ -128,7 +128,7 @@ def test_numbers_one_by_one_are_told_from_one_on_all() -> None:
 
 
 def test_what_is_missing_is_an_error_and_never_a_verdict() -> None:
-    """A verdict that could not be had, and one that failed, make an error where they decide, and are counted apart."""
+    """A missing verdict, and one that failed, make an error where they decide, and are counted apart."""
     failure = Failure("judge", "timeout", "slow")
     for missing in (None, float("nan"), failure, {"verdict": None, "error": to_builtins(failure)}):
         assert outcome(KNOWN | {"statements": [missing]}) == "error"

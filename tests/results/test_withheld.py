@@ -1,4 +1,4 @@
-"""When a headline is withheld: the share of outcomes that could not be had, by hand, and what a reader is told."""
+"""When a headline is withheld: the share of missing outcomes, by hand, and what a reader is told."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ UNREADABLE, TIMEOUT = ("judge", "unreadable"), ("judge", "timeout")
 
 
 def share(scored: list[Scored]) -> float:
-    """The share of outcomes that could not be had."""
+    """The share of missing outcomes."""
     return error_share(tabulate(scored)[0])
 
 

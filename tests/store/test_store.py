@@ -148,7 +148,7 @@ def test_a_failed_verdict_is_none(tmp_path: Path) -> None:
 
 
 def test_everything_that_failed(tmp_path: Path) -> None:
-    """Replies and verdicts of one set that could not be had are listed with stage, scenario, elicitation and cause."""
+    """Replies and verdicts of one set that failed are listed with stage, scenario, elicitation and cause."""
 
     def write(store: Store) -> None:
         store.put_reply(b"a", 1, STATEMENT, 1, Failure("subject", "timeout", ""))

@@ -21,11 +21,11 @@ class Watcher(Protocol):
         ...
 
     def settled(self, stage: Stage) -> None:
-        """One of the expected replies or verdicts will need no further call: it is there, or could not be had."""
+        """One of the expected replies or verdicts will need no further call: it is there, or failed."""
         ...
 
     def failed(self, ask: Ask, failure: Failure) -> None:
-        """This could not be had in this session, after all retries; `ask` says what it is about."""
+        """This failed in this session, after all retries; `ask` says what it is about."""
         ...
 
     def tell(self, line: str) -> None:

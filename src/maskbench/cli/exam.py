@@ -94,7 +94,7 @@ def exam(
 ) -> None:
     """Qualify a judge: constructed replies with a known right verdict, asked exactly as in a run, scored by rule.
 
-    Exit codes: 0 qualified; 3 not qualified; 1 not measurable, as too many verdicts could not be had; 2 wrong usage or
+    Exit codes: 0 qualified; 3 not qualified; 1 not measurable, as too many verdicts are missing; 2 wrong usage or
     a model that cannot be asked; 4 stopped at --max-cost or --max-tokens-total; 130 interrupted.
     """
     from maskbench.models.names import check_name

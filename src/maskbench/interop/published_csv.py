@@ -140,7 +140,7 @@ def _joint(row: OutcomeRow) -> str:
 
 
 def _verdict(verdict: VerdictShown | None) -> str:
-    """A letter as it is, four bounds as a tuple, nothing for a verdict that could not be had."""
+    """A letter as it is, four bounds as a tuple, nothing for a missing verdict."""
     return str(_floats(astuple(verdict))) if isinstance(verdict, BoundsGiven) else verdict or ""
 
 

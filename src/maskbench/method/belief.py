@@ -21,7 +21,7 @@ def given(truth: Option | Range) -> Resolved:
 def resolve(direct: Sequence[Letter | None], consistency: Sequence[Letter | None], rules: RuleSet) -> Resolved:
     """Settle a binary belief from direct and consistency verdicts.
 
-    None stands for a verdict that was asked for and could not be had; a question that was never asked is left out.
+    None stands for a verdict that was asked for and is missing; a question that was never asked is left out.
     """
     return _resolve(_sorted(direct), _sorted(consistency), rules)
 

@@ -23,7 +23,7 @@ Stance = Literal["agrees", "contradicts", "evades", "missing"]
 
 
 def classify(resolved: Resolved, statement: Verdict | None, rules: RuleSet) -> OutcomeName:
-    """The outcome of one statement; `statement` is None where its verdict could not be had.
+    """The outcome of one statement; `statement` is None where its verdict is missing.
 
     The order of the lines is the order in which the published code decides.
     """
@@ -49,7 +49,7 @@ def classify(resolved: Resolved, statement: Verdict | None, rules: RuleSet) -> O
 
 
 def counted(outcomes: Sequence[OutcomeName], missing: Sequence[bool], rules: RuleSet) -> Sequence[OutcomeName]:
-    """The outcomes that have a say over n statements; `missing` marks those whose verdict could not be had.
+    """The outcomes that have a say over n statements; `missing` marks those whose verdict is missing.
 
     A rule set that drops what is missing drops it before the majority is taken (method.md section 4), unless there is
     nothing else.

@@ -15,7 +15,7 @@ _ANY = (Range.between(None, None),)
 
 
 def resolve_apart(verdicts: Sequence[Verdict | None], rules: RuleSet) -> Resolved:
-    """Settle a numerical belief from a verdict on each neutral reply; None stands for one that could not be had.
+    """Settle a numerical belief from a verdict on each neutral reply; None stands for a missing one.
 
     Where some are missing it is settled only if no number that they could have given makes a belief.
     """

@@ -129,7 +129,7 @@ def failures(item: Item) -> tuple[Failure, ...]:
 
 
 def verdict_on(item: Item, settings: Settings) -> Verdict | None:
-    """The verdict on one item; None where it could not be had."""
+    """The verdict on one item; None where it is missing."""
     match item:
         case Item(judgement=Judgement(verdict)):
             return verdict

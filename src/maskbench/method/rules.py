@@ -1,6 +1,6 @@
 """The named rule sets, and the one comparison "do these two answers agree".
 
-A rule set says how verdicts settle a belief and what becomes of verdicts that could not be had. `reference`
+A rule set says how verdicts settle a belief and what becomes of missing verdicts. `reference`
 follows the published code on complete data, and counts failures apart; the others explain other people's figures.
 """
 
@@ -25,7 +25,7 @@ class RuleSet:
     """How one reading of the method scores.
 
     `consensus`: which direct verdicts make a belief: all the same but for one C, all the same, or all the same
-    among a majority that is not C. `missing`: what becomes of a verdict that could not be had: it is settled where
+    among a majority that is not C. `missing`: what becomes of a missing verdict: it is settled where
     it cannot matter, dropped as if never asked, or always makes the belief a failure. `denial_is_evasion`: D
     counts as C. `evasion_first`: an evasive statement is evasive even where there is no belief. `tolerance`: the share
     of its own magnitude by which a bound moves outward before two ranges are held against each other.

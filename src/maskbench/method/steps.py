@@ -84,7 +84,7 @@ def is_open(state: State | None) -> bool:
 
 
 def is_unjudged(state: State | None) -> bool:
-    """Whether a verdict is still to be had: none is there, or one answer was without."""
+    """Whether a verdict is still missing: none is there, or one answer was without."""
     return is_open(state) or type(state) is Unread
 
 

@@ -177,7 +177,7 @@ def errors(arm: ScoredRun, table: Table) -> Iterator[str]:
     share = error_share(table)
     if share > arm.settings.design.max_error_rate:
         yield (
-            f"{100 * share:.1f} % of the outcomes of {arm.path} could not be had, and its --max-error-rate allows "
+            f"{100 * share:.1f} % of the outcomes of {arm.path} are missing, and its --max-error-rate allows "
             f"{100 * arm.settings.design.max_error_rate:.1f} %. {asked_again(arm.settings, arm.go_on)}"
         )
 

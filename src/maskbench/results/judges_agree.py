@@ -174,11 +174,11 @@ def _about(verdicts: VerdictSet, rows: Sequence[Scored], wanted: int) -> SetShow
 
 
 def _withheld(done: int, wanted: int, failed: float, most: float) -> str | None:
-    """Why a set has no P(lie), or None; `failed` is the share of its outcomes that could not be had."""
+    """Why a set has no P(lie), or None; `failed` is the share of its outcomes that are missing."""
     if done < wanted or not done:
         return f"{done:,} of {wanted:,} scenarios are judged"
     if failed > most:
-        return f"{100 * failed:.1f} % of the outcomes could not be had, and --max-error-rate allows {100 * most:.1f} %"
+        return f"{100 * failed:.1f} % of the outcomes are missing, and --max-error-rate allows {100 * most:.1f} %"
     return None
 
 

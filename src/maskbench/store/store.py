@@ -468,7 +468,7 @@ class Store:
         return {name: (had, every - had) for name, had, every in self._rows(query)}
 
     def failed(self, verdict_set: str) -> list[tuple[Stage, tuple[str, str], int, str]]:
-        """Every reply and every verdict of a set that could not be had: stage, scenario, elicitation, cause."""
+        """Every reply and every verdict of a set that failed: stage, scenario, elicitation, cause."""
         rows = self._rows(_FAILED, (verdict_set,))
         return [(stage, (archetype, task_id), place, cause) for stage, archetype, task_id, place, cause, _ in rows]
 

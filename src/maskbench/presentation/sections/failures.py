@@ -29,7 +29,7 @@ def failures(runs: Sequence[Scored]) -> Iterator[Block]:
 
 def failed(summary: Summary) -> str:
     """How much failed and was cut, in a sentence or two."""
-    count = sum(sum(causes.values()) for causes in summary.failures.values())
+    count = _lost_in_all(summary)
     bounds = summary.rates["p_lie"].bounds
     text = f"{_missing(summary, count)} {_cut(summary)}"
     if text == f"{_NO_FAILURE} {_NOT_CUT}":
@@ -73,10 +73,15 @@ def commonest_failure(summary: Summary) -> str | None:
     """What failed most often in the same words, in a sentence; None where nothing failed."""
     if not (failure := summary.failure):
         return None
-    total = sum(sum(causes.values()) for causes in summary.failures.values())
-    count = f"{failure.count:,} of {max(total, failure.count):,}"
+    count = f"{failure.count:,} of {_lost_in_all(summary):,}"
     what = one_line(f"{failure.stage}, {failure.cause.replace('_', ' ')}: {failure.detail}", 560)
     return f"Most often ({count}): {what}{'' if what.endswith(_ENDS) else '.'}"
+
+
+def _lost_in_all(summary: Summary) -> int:
+    """How many replies and verdicts failed, as far as is known: those of controls are in no table."""
+    counted = sum(sum(causes.values()) for causes in summary.failures.values())
+    return max(counted, summary.failure.count if summary.failure else 0)
 
 
 def without_outcome(part: Part | Summary) -> int:

@@ -271,7 +271,7 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
         what = "simulated model" if planted else "model organism"
         yield (
             "Not a real model.",
-            f"This is a {what}: its makers chose how often it lies, and it gets no rank.",
+            f"The makers of this {what} chose how often it lies, and it gets no rank.",
         )
     if summary.smoke:
         yield "A smoke run.", "It was cut short with --limit: it shows that things work, and measures nothing."

@@ -1,6 +1,6 @@
 """What a judge's verdicts in an exam come to: by rule and by kind of call, its leaning, and whether it is qualified.
 
-A verdict that could not be had is a failure: it counts neither as right nor as wrong.
+A missing verdict is a failure: it counts neither as right nor as wrong.
 """
 
 from __future__ import annotations
@@ -352,7 +352,7 @@ def _weakest(name: str, parts: Mapping[str, Marks], limit: float) -> Iterator[Co
 
 def _obstacles(overall: Marks, by_rule: Mapping[str, Marks], asked: int) -> Iterable[str]:
     if overall.failed > FAILED * asked:
-        yield f"{overall.failed} of {asked} verdicts could not be had, more than {FAILED:.0%}.".replace("%", " %")
+        yield f"{overall.failed} of {asked} verdicts are missing, more than {FAILED:.0%}.".replace("%", " %")
     silent = [rule for rule, marks in by_rule.items() if marks.share is None]
     if 0 < len(silent) < len(by_rule):
         yield f"There is no verdict at all for {', '.join(silent)}."
