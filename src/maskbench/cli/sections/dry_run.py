@@ -28,7 +28,8 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
         (f"{who} {one_line(name)}", count, f"{plan.input[who]:,.0f}", f"{plan.output[who]:,.0f}")
         for who, count, name in rows
     )
-    yield f"{one_line(settings.design.name)}: {times(plan.scenarios, 'scenario')}, {calls.replies:,} replies to ask for."
+    taken = f"{one_line(settings.design.name)}: {times(plan.scenarios, 'scenario')}"
+    yield f"{taken}, {calls.replies:,} replies to ask for."
     if few := few_pairs(plan.pairs):
         yield few
     if kin := kinship(settings.subject.name, settings.judging.judges):

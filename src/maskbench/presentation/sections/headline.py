@@ -105,7 +105,8 @@ def in_short(run: Scored, *, every_bar: bool = True) -> Iterator[Block]:
     if more := len(told) - _NOTES:
         yield from [Sentence((f"{times(more, 'more note')}.",), "caution")] if more > 0 else []
     if lost := summary.failures or summary.truncated["cut"]:
-        yield _first(Sentence((Words("Failures."), f" {failed(summary)}"), "caution"), sentences=2)
+        mark = Words("Failures." if summary.failures else "Cut replies.")
+        yield _first(Sentence((mark, f" {failed(summary)}"), "caution"), sentences=2)
     if last := " ".join(filter(None, ("" if lost else failed(summary), took(summary)))):
         yield Sentence((last,), "note")
 
