@@ -70,6 +70,15 @@ def test_every_page_that_code_names_is_there() -> None:
     assert gone == set()
 
 
+def test_the_glossary_has_words_that_other_pages_use() -> None:
+    """Some 40 words, each of which stands on another page."""
+    words = re.findall(r"^\| ([^|]+) \|", (DOCS / "glossary.md").read_text("utf-8"), re.MULTILINE)[1:]
+    others = [path.read_text("utf-8").lower() for path in PAGES if path.name != "glossary.md"]
+    known = [each.strip("()").lower() for word in words if word != "---" for each in re.split(r", | (?=\()", word)]
+    assert 35 <= len(known) <= 50
+    assert [each for each in known if not any(each in text for text in others)] == []
+
+
 def test_every_page_has_one_place() -> None:
     """The door's lists name every page of docs/ once; what is not there would be on no menu."""
     named = [page for _, pages in site.sections(site.DOOR.read_text("utf-8")) for _, page in pages]
