@@ -23,6 +23,7 @@ def executed(path: Path) -> dict[str, Any]:
     from nbclient import NotebookClient  # type: ignore[import-not-found,unused-ignore]
 
     with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "examples").symlink_to(NOTEBOOK.parents[1] / "examples")
         notebook = nbformat.reads(path.read_text("utf-8"), as_version=4)
         client = NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": folder}})
         client.execute()
