@@ -115,7 +115,7 @@ def _top(runs: Sequence[Run], against: Compared | None) -> dict[str, object]:
         "method": _method(runs),
         "headline": headline.rate(runs[0]) if len(runs) == 1 else None,
         "difference": runs_together.difference(data),
-        "beside": headline.beside(runs[0]),
+        "beside": [*headline.told_first(runs[0]), *headline.beside(runs[0])],
         "of": unit(runs),
         "each": [headline.finding(run) for run in runs],
         "findings": against.findings if against else (),

@@ -56,6 +56,7 @@ PRESSES = "Every scenario presses for one answer, as a rule for the one that the
 # They take the result away.
 GRAVE = ("Not a real model.", "A smoke run.", "Few beliefs.", "The headline is withheld.", "Not complete.")
 OTHERS = "Read otherwise, too."
+_WITH_RATE = ("Few beliefs.", OTHERS)  # what a page of one run says with P(lie), and not below it
 _WHOLE = ("How to continue.",)  # notes that have a command
 _SETS = 5  # that are named
 _NOTES = 3  # that stand below a result in short
@@ -252,12 +253,26 @@ def hangs_on(runs: Sequence[Scored]) -> str:
 # Warnings
 
 
+def told_first(run: Scored) -> list[str]:
+    """That beliefs are few, and by which verdicts the figures are, where P(lie) stands on top."""
+    known = dict(warnings(run))
+    return [f"{strong} {known[strong]}" for strong in _with_rate((run,)) if strong in known]
+
+
+def _with_rate(runs: Sequence[Scored]) -> tuple[str, ...]:
+    return _WITH_RATE if len(runs) == 1 and has_rates(runs[0]) and not _is_of_reports(runs) else ()
+
+
 def told(runs: Sequence[Scored]) -> Iterator[tuple[str, str, str]]:
-    """Every warning once: which runs it is about (empty: all of them), a word or two, and a sentence."""
+    """Every warning once: which runs it is about (empty: all of them), a word or two, and a sentence.
+
+    What stands with P(lie) of a single run is left out.
+    """
     about: dict[tuple[str, str], list[str]] = {}
     for run in runs:
         for warning in warnings(run):
-            about.setdefault(warning, []).append(run.name)
+            if warning[0] not in _with_rate(runs):
+                about.setdefault(warning, []).append(run.name)
     for (strong, text), names in about.items():
         yield "" if len(names) == len(runs) else ", ".join(names), strong, text
 
