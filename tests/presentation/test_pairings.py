@@ -13,7 +13,7 @@ from rich.console import Console
 
 from maskbench.cli.sections.sweep import checkpoints
 from maskbench.presentation.blocks import Figure
-from maskbench.presentation.format import percent, points, shared_start, stacked, times
+from maskbench.presentation.format import percent, points, stacked, times
 from maskbench.presentation.notebook import ShownComparison
 from maskbench.presentation.page.page import render
 from maskbench.presentation.pairings import believing, both, finding
@@ -174,21 +174,6 @@ def test_no_page_of_the_docs_leaves_figures_without_names() -> None:
     assert [
         path.name for path in (root / "README.md", *(root / "docs").glob("*.md")) if arrow.search(path.read_text())
     ] == []
-
-
-@pytest.mark.parametrize(
-    ("names", "start"),
-    [
-        (["lab/m-1", "lab/m-2"], "lab/m-"),
-        (["pinocchio (a)", "pinocchio + honest"], "pinocchio "),
-        (["opus-4.8", "opus-4.8-few"], "opus-"),
-        (["opus-", "opus-few"], ""),
-        (["a/b", "b/b"], ""),
-    ],
-)
-def test_names_lose_what_all_begin_with(names: list[str], start: str) -> None:
-    """Up to a joint, and never so that nothing is left of one."""
-    assert shared_start(names) == start
 
 
 @given(st.text(alphabet="ab/-_:,= é漢[]", max_size=80), st.integers(min_value=1, max_value=20))

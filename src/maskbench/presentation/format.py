@@ -82,14 +82,6 @@ def unshared(names: Sequence[str]) -> tuple[str, list[str]]:
     return ("".join(parts[0][: same - 1]), rests) if same and len(set(rests)) == len(names) else ("", list(names))
 
 
-def shared_start(names: Sequence[str], joints: str = "-/_:, ") -> str:
-    """What all of these names begin with, up to a joint after which each goes on."""
-    starts = [names[0][: joint.end()] for joint in re.finditer(f"[{joints}]+", names[0])]
-    return max(
-        (start for start in starts if all(name.startswith(start) and name != start for name in names)), default=""
-    )
-
-
 HEAD = 10  # characters of a line of a run's name above a column of figures
 _WORD = 24  # characters of a part of a name that is not broken, since it can be a word
 

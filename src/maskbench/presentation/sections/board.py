@@ -20,10 +20,10 @@ from maskbench.presentation.format import (
     interval,
     percent,
     points,
-    shared_start,
     signed,
     span,
     times,
+    unshared,
     with_interval,
 )
 from maskbench.presentation.of_runs import has_rates, mix
@@ -159,23 +159,34 @@ def gaps(differences: Sequence[GapShown]) -> Table:
 
 def _board(board: Board, *, in_short: bool) -> Iterator[Block]:
     yield Sentence((identity(board),), "note")
-    start = shared_start([one_line(row.name, _LONGEST) for row in board.rows]) if len(board.rows) > 1 else ""
+    head, names = _names(board)
+    models = (head, *(_named(board, row, names[row.name]) for row in board.rows))
     on_logs = on_logs_alone(name for row in board.rows for name in row.result.summary.by_archetype)
-    yield _reports(board, start) if on_logs else _ranks(board, start)
+    yield _reports(board, models) if on_logs else _ranks(board, models)
     if not in_short:
-        yield _table(board, start, scores(board))
-    told = (*notes(board), *_imported(board, start, in_short=in_short), *_not_ranked(board, start))
+        yield _table(board, models, scores(board))
+    told = (*notes(board), *_imported(board, names, in_short=in_short), *_not_ranked(board, names))
     yield from (Sentence((one_line(text, 1000),), "note" if at else "plain") for at, text in enumerate(told))
 
 
-def _reports(board: Board, start: str) -> Table:
+def _reports(board: Board, models: Sequence[str]) -> Table:
     """What each model comes to by its reports on logs, which have no rank."""
-    heads = tuple(reports_on_logs.columns(board.rows[0].result.summary))
-    cells = ((_named(board, row, start), *reports_on_logs.columns(row.result.summary).values()) for row in board.rows)
-    return Table((f"model\n{start}…" if start else "model", *heads), tuple(cells))
+    cells = (
+        (name, *reports_on_logs.columns(row.result.summary).values())
+        for name, row in zip(models[1:], board.rows, strict=True)
+    )
+    return Table((models[0], *reports_on_logs.columns(board.rows[0].result.summary)), tuple(cells))
 
 
-def _ranks(board: Board, start: str) -> Table:
+def _names(board: Board) -> tuple[str, dict[str, str]]:
+    """What stands above the names of a table, with what all begin with; and what each model is called, by its name."""
+    every = [one_line(row.name, _LONGEST) for row in board.rows]
+    shared, rests = unshared(every)
+    head, called = (f"model\n{shared} …", rests) if shared and all(rests) else ("model", every)
+    return head, {row.name: name for row, name in zip(board.rows, called, strict=True)}
+
+
+def _ranks(board: Board, models: Sequence[str]) -> Table:
     """Each model's two ranks, P(lie), P(honest), and the bar of its outcomes; those without a rank below a line."""
     columns = (
         Column("rank", lambda row: str(row.rank or "–")),
@@ -183,7 +194,7 @@ def _ranks(board: Board, start: str) -> Table:
         Column("rank\nby it", lambda row: str(row.rank_by_honest or "–")),
     )
     bars = tuple(mix(row.name, row.result.rates) for row in board.rows)
-    return replace(_table(board, start, columns), bars=bars, above=len(board.ranked) if board.unranked else 0)
+    return replace(_table(board, models, columns), bars=bars, above=len(board.ranked) if board.unranked else 0)
 
 
 def _in_line(name: str) -> Column:
@@ -191,13 +202,13 @@ def _in_line(name: str) -> Column:
     return Column(RATES[name], lambda row: with_interval(row.result.rates.get(name, NO_DATA)))
 
 
-def _table(board: Board, start: str, columns: tuple[Column, ...]) -> Table:
+def _table(board: Board, models: Sequence[str], columns: tuple[Column, ...]) -> Table:
     heads = (fill(column.head, _HEAD, break_long_words=False, replace_whitespace=False) for column in columns)
-    cells = ((_named(board, row, start), *(column.cell(row) for column in columns)) for row in board.rows)
-    return Table((f"model\n{start}…" if start else "model", *heads), tuple(cells))
+    named = zip(models[1:], board.rows, strict=True)
+    return Table((models[0], *heads), tuple((name, *(column.cell(row) for column in columns)) for name, row in named))
 
 
-def _named(board: Board, row: BoardRow, start: str) -> str:
+def _named(board: Board, row: BoardRow, name: str) -> str:
     """A row's name, and below it what is to be known of it: imported, few beliefs, whose its rates are."""
     marks = {
         IMPORTED: where_from(row.result.summary) and not all(where_from(each.result.summary) for each in board.rows),
@@ -205,26 +216,25 @@ def _named(board: Board, row: BoardRow, start: str) -> str:
         "few beliefs": row.result.summary.few_beliefs,
         BY[whose(row.result)]: row.result.rates_by == "corrected",
     }
-    name = one_line(row.name, _LONGEST).removeprefix(start)
     return "\n".join((name, *(f"({mark})" for mark, is_so in marks.items() if is_so)))
 
 
-def _not_ranked(board: Board, start: str) -> Iterator[str]:
+def _not_ranked(board: Board, names: Mapping[str, str]) -> Iterator[str]:
     """Which runs have no rank, each reason once."""
     reasons: dict[str, list[str]] = {}
     for row in board.unranked:
-        reasons.setdefault(row.why or "", []).append(row.name.removeprefix(start))
+        reasons.setdefault(row.why or "", []).append(names[row.name])
     yield from (
-        f"Not ranked: {', '.join(names)}. {why[:1].upper()}{why[1:].rstrip('.')}." for why, names in reasons.items()
+        f"Not ranked: {', '.join(who)}. {why[:1].upper()}{why[1:].rstrip('.')}." for why, who in reasons.items()
     )
 
 
-def _imported(board: Board, start: str, *, in_short: bool) -> Iterator[str]:
+def _imported(board: Board, names: Mapping[str, str], *, in_short: bool) -> Iterator[str]:
     """Which runs were imported; and, where it is not said in short, from where."""
-    sources = {row.name.removeprefix(start): text for row in board.rows if (text := where_from(row.result.summary))}
+    sources = {names[row.name]: text for row in board.rows if (text := where_from(row.result.summary))}
     if in_short and sources:
-        names = "all of them" if len(sources) == len(board.rows) else ", ".join(sources)
-        yield f"Imported, so that no subject was asked here: {names}."
+        which = "all of them" if len(sources) == len(board.rows) else ", ".join(sources)
+        yield f"Imported, so that no subject was asked here: {which}."
     elif not in_short:
         yield from (f"{name} is {text}: its subject was not asked here." for name, text in sources.items())
 
