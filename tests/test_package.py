@@ -82,3 +82,12 @@ def test_the_white_box_goes_out_with_the_core() -> None:
     assert f"maskbench=={core['version']}" in box["dependencies"]
     assert box["requires-python"] == core["requires-python"]
     assert (ROOT / "whitebox" / "LICENSE").read_text("utf-8") == (ROOT / "LICENSE").read_text("utf-8")
+
+
+def test_hashes_are_of_the_versions_that_are_tested() -> None:
+    """Each of the core's dependencies has a hash, at the version that constraints.txt gives."""
+    pinned = {line.lower().replace("_", "-") for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines()}
+    hashed = re.findall(r"^([\w.-]+==[\w.]+)[^\n]* \\$", (ROOT / "hashes.txt").read_text("utf-8"), re.MULTILINE)
+    assert {line.partition("==")[0] for line in hashed} >= {"numpy", "scipy", "cyclopts"}
+    missing = {line for line in hashed if line not in pinned}
+    assert {line.partition("==")[0] for line in missing} <= {"colorama", "httpx2-jsfetch"}  # of other systems alone
