@@ -50,7 +50,8 @@ FLUSH_SECONDS = 0.05  # half of what a kill -9 may cost (docs/results.md)
 CHECKPOINT_SECONDS = 3.0  # what a power cut may cost
 _BUSY_SECONDS = 30  # that a write waits for others
 _READER_MILLISECONDS = 500  # that a change of the journal waits for a reader
-_LOG_PAGES = 16_000  # of 4 kB in the write-ahead log, before a commit itself has to wait for the disk
+_PAGE = 16_384  # bytes: in smaller ones a row with a text leaves nearly half of its page empty
+_LOG_PAGES = 4_000  # in the write-ahead log, before a commit itself has to wait for the disk
 
 _SCHEMA = """
 CREATE TABLE scenarios (
@@ -251,6 +252,7 @@ class Store:
 
     def _check_schema(self, write: bool) -> None:
         if write:
+            self._db.execute(f"PRAGMA page_size = {_PAGE}")  # of a file that is made now; another keeps its own
             self._choose_journal()
             if self._db.execute("PRAGMA user_version").fetchone() == (0,):
                 RUN.make(self._db)
