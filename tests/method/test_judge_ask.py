@@ -159,7 +159,8 @@ def test_requests_about_one_scenario_share_all_but_the_reply() -> None:
 
 # The sentences that docs/project/judge-prompts.md names with their files, and the prompts that take a shared file in.
 PAGE = Path(__file__).parents[2] / "docs" / "project" / "judge-prompts.md"
-SENTENCES = re.findall(r"^\| ([^|]+) \| `(\w+)\.md` \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+FILES = re.findall(r"^`(\w+)\.md`:\n\n((?:- .+\n)+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+SENTENCES = [(file, line.removeprefix("- ")) for file, lines in FILES for line in lines.splitlines()]
 TAKEN_IN = {
     **dict.fromkeys(("task", "evasion"), KINDS),
     "options": KINDS[:-1],
@@ -168,10 +169,10 @@ TAKEN_IN = {
 }
 
 
-@pytest.mark.parametrize("sentence", [each[2] for each in SENTENCES], ids=[each[0] for each in SENTENCES])
+@pytest.mark.parametrize("sentence", [each[1] for each in SENTENCES])
 def test_every_rule_of_the_method_is_said_once_where_it_holds(sentence: str) -> None:
     """Each prompt that a rule holds in has its sentence of the page once, in both styles, and no other prompt does."""
-    where = {kind for _, name, said in SENTENCES if said == sentence for kind in TAKEN_IN.get(name, [name])}
+    where = {kind for name, said in SENTENCES if said == sentence for kind in TAKEN_IN.get(name, [name])}
     for texts in (PROMPTS.texts, ALONE.texts):
         assert [kind for kind in KINDS if sentence in texts[kind]] == [kind for kind in KINDS if kind in where]
         assert all(texts[kind].count(sentence) <= 1 for kind in KINDS)
@@ -180,7 +181,7 @@ def test_every_rule_of_the_method_is_said_once_where_it_holds(sentence: str) -> 
 def test_the_page_has_the_rules_of_every_file() -> None:
     """Nothing that a judge is told is missing there."""
     assert len(SENTENCES) >= 45
-    assert {file for _, file, _ in SENTENCES} == {*KINDS, *TAKEN_IN} - {"statement"}
+    assert {file for file, _ in SENTENCES} == {*KINDS, *TAKEN_IN} - {"statement"}
 
 
 def test_a_belief_comes_with_its_question_alone() -> None:
