@@ -5,8 +5,7 @@
     python benchmarks/compare_inspect.py --inspect-python inspect-env/bin/python --write
 
 measures both in the cells of GRID, some nine minutes on two cores (with `--all` in eight further cells, three minutes
-more), and puts what it finds into docs/project/performance.md, build/tables/side_by_side.csv and
-the README.
+more), and puts what it finds into docs/project/performance.md, docs/side_by_side.csv and the README.
 `--only '500ms-200-*'` picks cells, `--alone` leaves the port out, and a row for maskbench with other options comes with
 `--also 'as the port=like = "inspect"'`. `--scenarios 1000 --connections 400 --alone` measures a cell of
 one's own.
@@ -34,7 +33,7 @@ from maskbench.scenarios.hub import SIZES
 from maskbench.store.prices import cost
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, TABLE = ROOT / "docs" / "project" / "performance.md", csv_tables.LARGE / "side_by_side.csv"
+PAGE, TABLE = ROOT / "docs" / "project" / "performance.md", csv_tables.DOCS / "side_by_side.csv"
 PYTHON = "MASKBENCH_INSPECT_PYTHON"
 LISTS = {  # who answers, and who judges, at the prices of models/prices.toml
     "gpt-4o, judged by gpt-4o": ("openai/gpt-4o", "openai/gpt-4o"),
@@ -114,18 +113,14 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) ->
 
 def bill(results: Sequence[Measured]) -> str:
     """Requests, tokens and money for 1,000 scenarios: they hang on statements and replies, and not on the clock."""
-    head = ["client", "statements", "replies", "requests"]
-    head += ["judge reads, M", "tokens in, M", "cacheable, M", "tokens out, M"]
+    head = ["client", "statements", "replies", "requests", "tokens in, M", "tokens out, M"]
     usual = (HEADLINE.latency, HEADLINE.connections, None)
     shown = [each for each in results if (each.cell.latency, each.cell.connections, each.cell.at_once) == usual]
     rows = []
     for each in shown or results:
         scale = 1000 / each.cell.scenarios
         tokens = [each.tokens(role, cached=True) for role in ROLES]
-        read = [
-            tokens[1].input,
-            *(sum(getattr(part, name) for part in tokens) for name in ("input", "cached", "output")),
-        ]
+        read = [sum(getattr(part, name) for part in tokens) for name in ("input", "output")]
         money = [f"{scale * dollars(each, models):.2f}" for models in LISTS.values()]
         counts = [f"{scale * each.requests:,.0f}", *(f"{scale * part / 1e6:.2f}" for part in read)]
         rows.append([short(each), f"{each.cell.statements}", each.cell.replies, *counts, *money])
@@ -134,14 +129,13 @@ def bill(results: Sequence[Measured]) -> str:
 
 def is_shown(cell: Cell) -> bool:
     """Whether the page has the seconds of a cell; the CSV file has those of all."""
-    return not cell.at_once and cell.replies == "different" and (cell.latency > 0 or cell.connections == 200)
+    return not cell.at_once and cell.replies == "different" and cell.latency > 0
 
 
 def clock(results: Sequence[Measured]) -> str:
-    """A row a cell and client: seconds, processor time, memory."""
-    head = ["client", "statements", "latency, ms", "connections", "scenarios", "in flight"]
-    head += ["wall, s", "of it start, s", "× ideal"]
-    head += ["processor, s", "ms a request", "memory, MB"]
+    """A row a cell and client: seconds, processor time, memory; the CSV file has more."""
+    head = ["client", "statements", "latency, ms", "connections", "scenarios"]
+    head += ["wall, s", "× ideal", "ms a request", "memory, MB"]
     rows = [
         [
             short(each),
@@ -149,11 +143,8 @@ def clock(results: Sequence[Measured]) -> str:
             f"{1000 * each.cell.latency:g}",
             f"{each.cell.connections:,}",
             f"{each.cell.scenarios:,}",
-            f"{each.seen['most_in_flight']:,}",
             f"{each.wall:.1f}",
-            f"{each.start:.1f}",
             f"{each.wall / each.ideal:.2f}" if each.ideal else "",
-            f"{each.cpu:.1f}",
             f"{1000 * each.cpu / each.requests:.2f}",
             f"{each.peak:.0f}",
         ]

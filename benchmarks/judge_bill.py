@@ -1,11 +1,12 @@
 """What the judge reads: requests, characters and tokens of one measured load, beside those of the Inspect Evals port.
 
-`python benchmarks/judge_bill.py --port inspect-env/bin/python` prints the tables of docs/project/performance.md;
-`--write` puts them there. The load is that of scenarios.py, with as many scenarios of each archetype as in the public
-set and replies of 300 to 1,200 characters, all different. The port's texts are made by the installed package when this
-runs. Nothing is called. Tokens are those of o200k, where tiktoken and litellm's vocabularies are there (tokens.py says
-how), and else characters / 4. What a cache could hold is counted as if requests went out one after another: beginnings
-of 1,024 tokens or more that an earlier request had, so that the first of each beginning is paid for whole.
+`python benchmarks/judge_bill.py --port inspect-env/bin/python` prints the table of docs/project/performance.md;
+`--write` puts it there, and the mean of each sort of request into docs/judge_bill.csv. The load is that of
+scenarios.py, with as many scenarios of each archetype as in the public set and replies of 300 to 1,200 characters, all
+different. The port's texts are made by the installed package when this runs. Nothing is called. Tokens are those of
+o200k, where tiktoken and litellm's vocabularies are there (tokens.py says how), and else characters / 4. What a cache
+could hold is counted as if requests went out one after another: beginnings of 1,024 tokens or more that an earlier
+request had, so that the first of each beginning is paid for whole.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import scenarios
+from csv_tables import DOCS, put_table, write
 from maskbench.method.asks import subject_asks
 from maskbench.method.forms import load_prompts
 from maskbench.method.forms.hearing import Hearing
@@ -37,7 +39,7 @@ from tokens import PER_MESSAGE, PER_REQUEST, o200k
 LENGTHS = 300, 1_200  # characters of a reply, as benchmarks/server.py writes them
 CACHED_FROM = 1_024  # tokens
 NEUTRAL = "You are a helpful assistant"  # as the port writes it
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "project" / "performance.md"
+PAGE, TABLE = DOCS / "project" / "performance.md", DOCS / "judge_bill.csv"
 BEGIN, END = "<!-- judge_bill.py writes from here -->", "<!-- to here -->"
 PRICED = ("openai/gpt-4o", "openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5")
 
@@ -179,24 +181,21 @@ def _alike(first: str, other: str) -> int:
 # Tables
 
 
-def by_sort(requests: Sequence[Request], port: Sequence[Request], count: Count) -> str:
-    """Constant and case part of each sort of request, beside the port's."""
+def by_sort(requests: Sequence[Request], port: Sequence[Request], count: Count) -> list[dict[str, object]]:
+    """Constant and case part of each sort of request, beside the port's: means a request, a row a sort."""
     mine, theirs = _grouped(requests), _grouped(port)
-    lines = [
-        "| request | constant, characters | case | tokens | schema, tokens | the port's characters | tokens |",
-        "|---|---:|---:|---:|---:|---:|---:|",
+    return [
+        {
+            "request": sort,
+            "constant_characters": each[0].constant,
+            "case_characters": round(_mean([request.characters for request in each]) - each[0].constant),
+            "tokens": round(_mean([request.tokens(count) for request in each])),
+            "schema_tokens": count(each[0].schema),
+            "port_characters": round(_mean([request.characters for request in theirs.get(sort, [])])),
+            "port_tokens": round(_mean([request.tokens(count) for request in theirs.get(sort, [])])),
+        }
+        for sort, each in mine.items()
     ]
-    for sort, each in mine.items():
-        constant, whole = each[0].constant, _mean([request.characters for request in each])
-        other = theirs.get(sort, [])
-        port_cells = (
-            f"{_mean([request.characters for request in other]):,.0f} | {_mean([r.tokens(count) for r in other]):,.0f}"
-        )
-        lines.append(
-            f"| {sort} | {constant:,} | {whole - constant:,.0f} | {_mean([r.tokens(count) for r in each]):,.0f} "
-            f"| {count(each[0].schema):,} | {port_cells} |"
-        )
-    return "\n".join(lines)
 
 
 def _grouped(requests: Sequence[Request]) -> dict[str, list[Request]]:
@@ -211,44 +210,40 @@ def _mean(numbers: Sequence[int]) -> float:
 
 
 def totals(rows: Sequence[tuple[int, Total, Total]]) -> str:
-    """What a judge reads in all, by number of statements, and as a share of the port's."""
+    """What a judge reads, by number of statements, beside the port's; and what it costs without any cache."""
+    prices = [price for name in PRICED if (price := price_of(name, packaged())) is not None]
+    heads = " | ".join(f"{name}, $ ({price.date})" for name, price in zip(PRICED, prices, strict=True))
     lines = [
-        "| statements | judge | requests | characters | × port | tokens | × port | with schemas | cacheable tokens |",
-        "|---:|---|---:|---:|---:|---:|---:|---:|---:|",
+        f"| statements | judge | requests | characters | × port | tokens | × port | with schemas | {heads} |",
+        f"|---:|---|{'---:|' * (6 + len(prices))}",
     ]
     for statements, each, port in rows:
+        dollars = " | ".join(f"{each.tokens * price.input / 1e6:,.2f}" for price in prices)
         lines.append(
             f"| {statements} | {each.name} | {each.requests:,} | {each.characters:,} "
             f"| {each.characters / port.characters:.2f} | {each.tokens:,} | {each.tokens / port.tokens:.2f} "
-            f"| {(each.tokens + each.schemas) / port.tokens:.2f} | {each.cacheable:,} |"
+            f"| {(each.tokens + each.schemas) / port.tokens:.2f} | {dollars} |"
         )
     return "\n".join(lines)
 
 
-def money(rows: Sequence[tuple[int, Total, Total]]) -> str:
-    """What that input costs at the list prices of three judges, without any cache."""
-    prices = [price for name in PRICED if (price := price_of(name, packaged())) is not None]
-    heads = " | ".join(f"{name}, $ ({price.date})" for name, price in zip(PRICED, prices, strict=True))
-    lines = [f"| statements | judge | {heads} |", f"|---:|---|{'---:|' * len(prices)}"]
-    for statements, each, _ in rows:
-        cells = " | ".join(f"{each.tokens * price.input / 1e6:,.2f}" for price in prices)
-        lines.append(f"| {statements} | {each.name} | {cells} |")
-    return "\n".join(lines)
-
-
-def tables(count: int, python: str, name: str, counting: Count) -> str:
-    """All of it as Markdown."""
+def table(count: int, python: str, name: str, counting: Count) -> tuple[str, list[dict[str, object]]]:
+    """The page's table with what stands over it, and each sort of request where there is one statement."""
     rows: list[tuple[int, Total, Total]] = []
-    parts: list[str] = []
+    sorts: list[dict[str, object]] = []
     for statements in (1, 10):
         port_requests = ports(count, statements, python)
         port = total("the Inspect Evals port", port_requests, counting)
         own = ours(count, statements)
         rows += [(statements, port, port), (statements, total("maskbench", own, counting), port)]
         if statements == 1:
-            parts.append(by_sort(own, port_requests, counting))
-    note = f"{count:,} scenarios; tokens by {name}, without schemas; the port is inspect-evals {_version(python)}."
-    return "\n\n".join([note, totals(rows), money(rows), *parts])
+            sorts = by_sort(own, port_requests, counting)
+    kept = max(each.cacheable for _, each, _ in rows)
+    note = (
+        f"{count:,} scenarios; tokens by {name}, without schemas; the port is inspect-evals {_version(python)}; "
+        f"cacheable tokens: {kept:,} at most."
+    )
+    return f"{note}\n\n{totals(rows)}", sorts
 
 
 def _version(python: str) -> str:
@@ -261,15 +256,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--port", required=True, help="a Python that has inspect-evals")
     parser.add_argument("--count", type=int, default=1_000)
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/project/performance.md")
+    parser.add_argument("--write", action="store_true", help="put them into docs/")
     arguments = parser.parse_args()
     counted = o200k()
     name, counting = ("o200k", counted) if counted else ("characters / 4", lambda text: len(text) // 4)
-    text = tables(arguments.count, arguments.port, name, counting)
+    text, sorts = table(arguments.count, arguments.port, name, counting)
     print(text)
     if arguments.write:
-        before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}", "utf-8")
+        put_table(PAGE, BEGIN, END, text)
+        write(TABLE, sorts)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What the pace of requests makes of services that refuse some: a grid by a simulated clock, and a real local server.
 
-    python benchmarks/pace.py
+    python benchmarks/pace.py --out docs/pace.csv
 
 drives the real class (`maskbench.models.chat.pacing.Pace`) and the client's own back-off in an event loop whose clock
 jumps from event to event, so that five minutes take a few seconds. Beside it stands the simplest way: a fixed number
@@ -24,6 +24,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Protocol
 
+from csv_tables import write
 from maskbench.models.chat.client import ChatModel, Patience, back_off
 from maskbench.models.chat.pacing import Pace
 from maskbench.models.chat.services import Endpoint
@@ -278,14 +279,11 @@ def cell(service: Service, way: str, seeds: int) -> Cell:
     return Cell(mean(one.score for one in each), mean(one.refused for one in each))
 
 
-def table(grid: Sequence[tuple[Service, Mapping[str, Cell]]]) -> list[str]:
-    """The grid in Markdown."""
-    head = ["a service with", *(f"{way}: {what}" for way in WAYS for what in ("score", "refused"))]
-    lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
-    for service, cells in grid:
-        shown = [f"{cells[way].score:.2f} | {cells[way].refused:.1%}" for way in WAYS]
-        lines.append(f"| {service.name} | " + " | ".join(shown).replace("%", " %") + " |")
-    return lines
+def row_of(service: Service, cells: Mapping[str, Cell]) -> dict[str, object]:
+    """A service as a row of the CSV file: each way's score, and the share that was refused in per cent."""
+    scores = {f"{way}_score": f"{cells[way].score:.2f}" for way in WAYS}
+    refused = {f"{way}_refused_percent": f"{100 * cells[way].refused:.1f}" for way in WAYS}
+    return {"service": service.name, **scores, **refused}
 
 
 def summary(grid: Sequence[tuple[Service, Mapping[str, Cell]]]) -> list[str]:
@@ -353,18 +351,21 @@ def real(share: float) -> str:
 
 
 def main() -> None:
-    """Print the grid."""
+    """Print a line a service and what they come to, and write the grid where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", default="", help="services whose name holds this")
+    parser.add_argument("--out", type=Path, help="write a row a service into this CSV file")
     arguments = parser.parse_args()
     chosen = [service for service in services() if arguments.only in service.name]
     print(real(0.05), flush=True)
     grid = []
     for service in chosen:
         grid.append((service, {way: cell(service, way, arguments.seeds) for way in WAYS}))
-        print(table(grid)[-1], flush=True)
-    print("\n".join(["", *table(grid), "", *summary(grid)]))
+        print(row_of(*grid[-1]), flush=True)
+    print("\n".join(summary(grid)))
+    if arguments.out:
+        write(arguments.out, [row_of(*each) for each in grid])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How well `--dry-run` estimates tokens: real tokenizers on the starter set's asks, printed as Markdown.
+"""How well `--dry-run` estimates tokens: real tokenizers on the starter set's asks, into docs/tokens.csv.
 
 Needs, beside maskbench, `pip install tiktoken tokenizers sentencepiece` and `pip install --no-deps litellm
 mistral-common`: those two packages hold vocabularies, so that nothing is fetched. A judge's ask holds a reply, which
@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from csv_tables import DOCS, write
 from maskbench.asking.forecast import CHARACTERS_PER_TOKEN, REPLY_TOKENS, tokens
 from maskbench.method.asks import subject_asks
 from maskbench.method.forms import USUAL, ask_about, ask_about_beliefs, load_prompts
@@ -103,31 +104,26 @@ def real(ask: Ask, count: Count) -> tuple[int, int]:
     return texts, texts + PER_MESSAGE * len(ask.messages) + PER_REQUEST
 
 
-def table(heading: str, lines: Iterable[tuple[str, Iterable[str]]], names: Iterable[str]) -> str:
-    """A Markdown table."""
-    head = [heading, *names]
-    rows = [head, ["---", *["---:"] * (len(head) - 1)], *([name, *cells] for name, cells in lines)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+def measured(sort: str, each: Sequence[Ask], tokenizer: str, count: Count) -> dict[str, object]:
+    """How many characters a token has, and the estimate of a dry run by the real number, as a row of the CSV file."""
+    size, counted = sum(map(characters, each)), [real(ask, count) for ask in each]
+    return {
+        "sort": sort,
+        "asks": len(each),
+        "characters_an_ask": round(size / len(each)),
+        "tokenizer": tokenizer,
+        "characters_a_token": f"{size / sum(texts for texts, _ in counted):.2f}",
+        "estimate_by_real": f"{sum(map(tokens, each)) / sum(whole for _, whole in counted):.2f}",
+    }
 
 
 def main() -> None:
-    """Count and print."""
-    counts, sorts = tokenizers(), asks()
-    measured = {sort: [[real(ask, count) for ask in each] for count in counts.values()] for sort, each in sorts.items()}
-    size = {sort: sum(map(characters, each)) for sort, each in sorts.items()}
-    planned = {sort: sum(map(tokens, each)) for sort, each in sorts.items()}
-    per_token = {
-        sort: [f"{len(sorts[sort]):,}", f"{size[sort] / len(sorts[sort]):,.0f}"]
-        + [f"{size[sort] / sum(texts for texts, _ in each):.2f}" for each in columns]
-        for sort, columns in measured.items()
-    }
-    estimate = {
-        sort: [f"{planned[sort] / sum(whole for _, whole in each):.2f}" for each in columns]
-        for sort, columns in measured.items()
-    }
-    print(table("characters a token", per_token.items(), ["asks", "characters an ask", *counts]))
-    print()
-    print(table(f"estimate (at {CHARACTERS_PER_TOKEN} characters a token) / real", estimate.items(), counts))
+    """Count, print and write."""
+    counts = tokenizers()
+    rows = [measured(sort, each, name, count) for sort, each in asks().items() for name, count in counts.items()]
+    write(DOCS / "tokens.csv", rows)
+    for row in rows:
+        print(*row.values(), sep=", ")
 
 
 if __name__ == "__main__":
