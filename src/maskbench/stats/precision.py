@@ -1,7 +1,7 @@
 """Precision of a run before it is made: the half-width of P(lie), and the smallest drop that a pair of runs shows.
 
 Nothing is known of the subject yet, so that a P(lie) of 35 % is assumed, and of scenarios how alike their outcomes are.
-Formulas: docs/statistics.md. `python benchmarks/precision.py` holds both numbers against simulated runs.
+`python benchmarks/precision.py` holds both numbers against simulated runs.
 """
 
 from __future__ import annotations
