@@ -98,7 +98,7 @@ def fault_rows(paper: Paper, brief: Paper) -> list[tuple[str, ...]]:
 
 
 def trivial_rows(paper: Paper) -> list[tuple[str, ...]]:
-    """Each judge that reads next to nothing: right over all, best rule, and rules passed."""
+    """Each judge that reads next to nothing: right over all, rules passed, and what the exam says."""
     rows: list[tuple[str, ...]] = []
     for name, reads in {**trivial(), "five faults at once": five_at_once()}.items():
         result = sitting(paper, reads)
@@ -139,8 +139,8 @@ def tables(paper: Paper, brief: Paper, rows: Sequence[tuple[str, ...]], sittings
         [
             f"Of {len(rows)} judges with one planted fault {failed[0]} fail the exam, and {failed[1]} its short form. "
             "Every fault, with how much the judge\nthen gets right, stands in [exam_faults.csv](../exam_faults.csv).",
-            "Judges that read next to nothing; `rules passed` counts rules in which they clear both limits of a rule:",
-            table(("how it reads", "right over all", "rules passed", "exam"), trivial_rows(paper)),
+            "Judges that read next to nothing; `rules` counts those in which they clear both limits of a rule:",
+            table(("how it reads", "right", "rules", "exam"), trivial_rows(paper)),
             "Judges that err at random on so many questions, and how many of them are qualified:",
             table(("errors", "exam", "short form"), errors),
         ]

@@ -4,8 +4,8 @@ Two models notice the events of the same logs, and deny what they noticed in som
 runs is alike by a correlation. The grid was fixed before the first run: 144 cells, every number of logs, pair of rates,
 correlation and design below. Three intervals are held against each other: the paired one that `compare` has, on the
 logs that count in both runs; that of both runs' own intervals joined, as of models with nothing in common; and the
-linearised one of a difference of two ratios without a least width, which `compare` had before. Prints a row for each
-design and number of logs.
+linearised one of a difference of two ratios without a least width. Prints a row for each design and number of logs, and
+writes docs/log_differences.csv.
 
 Usage: python benchmarks/log_differences.py [--replicates 400]
 """
@@ -15,12 +15,14 @@ import math
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm  # type: ignore[import-untyped]
 
+from csv_tables import DOCS, write
 from maskbench.results.contrasts import paired_rate
 from maskbench.stats.figures import Ends, Share
 from maskbench.stats.intervals import joined, quantile, ratio
@@ -135,13 +137,19 @@ def table(replicates: int) -> Iterator[tuple[str, int, str, list[float]]]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, and write the part of it that the pages name."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--replicates", type=int, default=400)
+    parser.add_argument("--out", type=Path, default=DOCS / "log_differences.csv")
+    asked = parser.parse_args()
+    rows: list[dict[str, object]] = []
     print(f"| design | logs | interval | {' | '.join(COLUMNS)} |\n|{'---|' * (3 + len(COLUMNS))}")
-    for design, logs, way, (coverage, lowest, width, none, flat) in table(parser.parse_args().replicates):
-        cells = f"{coverage:.3f} | {lowest:.3f} | {100 * width:.1f} | {100 * none:.1f} % | {100 * flat:.1f} %"
-        print(f"| {design} | {logs} | {way} | {cells} |")
+    for design, logs, way, (coverage, lowest, width, none, flat) in table(asked.replicates):
+        cells = (f"{coverage:.3f}", f"{lowest:.3f}", f"{100 * width:.1f}")
+        print(f"| {design} | {logs} | {way} | {' | '.join(cells)} | {100 * none:.1f} % | {100 * flat:.1f} % |")
+        own = zip(("coverage", "lowest", "width_points"), cells, strict=True)
+        rows.append({"design": design, "logs": logs, "interval": way, **dict(own)})
+    write(asked.out, rows)
 
 
 if __name__ == "__main__":
