@@ -392,7 +392,8 @@ def test_withheld_rates_stay_withheld(folders: dict[str, Path], pages: dict[str,
         assert not top.all("svg")
         assert bool(pages[kind].at("failures").all("svg")) == (kind == "withheld")  # the bounds that there still are
         assert str(top.of("said")[0]).startswith("No result for sim/")
-        assert there(result(RunFolder(folders[kind])).withheld) in str(top)
+        why = there(result(RunFolder(folders[kind])).withheld)
+        assert all(sentence in str(top) for sentence in re.split(r"(?<=[.]) (?=[A-Z])", why))
         assert table(top, "lie")[2:4] == ["–", "–"]
         assert EVADER not in str(top)
     assert "80 of 96 scenarios are done" in str(pages["partial"].at("outcomes"))
@@ -414,8 +415,8 @@ def test_a_withheld_run_says_what_to_type(folders: dict[str, Path], pages: dict[
 def test_what_is_no_model_says_so(pages: dict[str, Element]) -> None:
     """Simulated subjects and model organisms, also under another name, and smoke runs are marked above the figures."""
     assert "it gets no rank" in str(pages["organism"].at("outcomes"))
-    assert "a model organism" in str(pages["organism"].at("outcomes"))
-    assert "a simulated model" in str(pages["plain"].at("outcomes"))
+    assert "this model organism" in str(pages["organism"].at("outcomes"))
+    assert "this simulated model" in str(pages["plain"].at("outcomes"))
     assert "Not a real model" in str(pages["real"].at("outcomes"))  # it only calls itself one
     assert "measures nothing" in str(pages["smoke"].at("outcomes"))
 
@@ -423,7 +424,6 @@ def test_what_is_no_model_says_so(pages: dict[str, Element]) -> None:
 def test_other_rules_are_named(folders: dict[str, Path], pages: dict[str, Element]) -> None:
     """A run has its own rules unless others are asked for, and then the page says which were its own."""
     assert "rules “inspect”" in str(pages["inspect"].at("outcomes"))
-    assert "is evasive" in str(pages["inspect"].at("denials"))
     other = page(folders["plain"], rules="strict")
     assert "was made for the rules “reference” and is shown under “strict”" in str(other.at("outcomes"))
     lie = result(RunFolder(folders["plain"]), "strict").rates["p_lie"]
