@@ -91,7 +91,7 @@ def test_keys_of_verdicts(shared: bool, key: str) -> None:
     assert verdict_key("a/judge", SETTINGS.judging.sampling, "c" * 64, STATEMENT, shared=shared).hex() == key
 
 
-@pytest.mark.parametrize("name", [*KEPT_NAMES, "system_prompt", "label", "adapter"])
+@pytest.mark.parametrize("name", sorted({*KEPT_NAMES, "system_prompt", "label", "adapter"}))
 def test_names_that_no_option_of_a_model_may_have(name: str) -> None:
     """The names that are kept are those under which a model's own mark would be lost in the key, and no others."""
     usual = SETTINGS.having(template_args='{"a":1}', extra_body="{}", tool_calls="text", whole_ends=("x",))
