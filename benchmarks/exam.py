@@ -30,6 +30,7 @@ DOCS = ROOT / "docs" / "project" / "simulations.md"
 FAULTS = ROOT / "docs" / "exam_faults.csv"
 HEAD = ("rule", "fault", "right_in_rule", "near_misses", "over_all", "exam", "short_form")
 CARD = ROOT / "src" / "maskbench" / "scenarios" / "exam" / "data" / "README.md"
+ALL = "all"  # in place of a rule
 ERRORS = (0.01, 0.03, 0.05, 0.10)
 SITTINGS = 100
 
@@ -97,14 +98,20 @@ def fault_rows(paper: Paper, brief: Paper) -> list[tuple[str, ...]]:
     return rows
 
 
-def trivial_rows(paper: Paper) -> list[tuple[str, ...]]:
-    """Each judge that reads next to nothing: right over all, rules passed, and what the exam says."""
-    rows: list[tuple[str, ...]] = []
-    for name, reads in {**trivial(), "five faults at once": five_at_once()}.items():
-        result = sitting(paper, reads)
-        passed = "–" if name.startswith("five") else str(len(rules_passed(paper, reads)))
-        rows.append((name, percent(result.overall.share), passed, standing(result)))
-    return rows
+def trivial_rows(paper: Paper, brief: Paper) -> list[tuple[str, ...]]:
+    """Each judge that reads next to nothing, and one with five faults at once, as rows of the same columns."""
+    return [
+        (
+            ALL,
+            name,
+            "–",
+            "–",
+            percent((result := sitting(paper, reads)).overall.share),
+            standing(result),
+            standing(sitting(brief, reads)),
+        )
+        for name, reads in {**trivial(), "five faults at once": five_at_once()}.items()
+    ]
 
 
 def standing(result: Score) -> str:
@@ -126,6 +133,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def tables(paper: Paper, brief: Paper, rows: Sequence[tuple[str, ...]], sittings: int) -> str:
     """All that goes into docs/project/simulations.md; `rows` are those of the planted faults."""
+    cleared = max(len(rules_passed(paper, reads)) for reads in trivial().values())
     failed = [sum(row[at] == "fails" for row in rows) for at in (-2, -1)]
     errors = [
         (
@@ -139,8 +147,8 @@ def tables(paper: Paper, brief: Paper, rows: Sequence[tuple[str, ...]], sittings
         [
             f"Of {len(rows)} judges with one planted fault {failed[0]} fail the exam, and {failed[1]} its short form. "
             "Every fault, with how much the judge\nthen gets right, stands in [exam_faults.csv](../exam_faults.csv).",
-            "Judges that read next to nothing; `rules` counts those in which they clear both limits of a rule:",
-            table(("how it reads", "right", "rules", "exam"), trivial_rows(paper)),
+            f"{len(trivial())} judges that read next to nothing, and one with five faults at once, stand there under "
+            f"`{ALL}`. Of these {len(trivial())}\nnone clears both limits of {'any rule' if not cleared else f'more than {cleared} rules'}.",
             "Judges that err at random on so many questions, and how many of them are qualified:",
             table(("errors", "exam", "short form"), errors),
         ]
@@ -237,7 +245,7 @@ def main() -> None:
         faulty = fault_rows(paper, brief := short(paper))
         text, path, mark = tables(paper, brief, faulty, given.sittings), DOCS, "mutation table"
         if not given.print:
-            write(FAULTS, [dict(zip(HEAD, row, strict=True)) for row in faulty])
+            write(FAULTS, [dict(zip(HEAD, row, strict=True)) for row in (*faulty, *trivial_rows(paper, brief))])
     print(text)
     if not given.print:
         put(path, mark, text)

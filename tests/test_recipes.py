@@ -25,7 +25,8 @@ from scenario_rows import row, write_csv
 pytestmark = pytest.mark.slow
 
 PACKAGE = Path(maskbench.__file__).parent
-PAGE = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+PAGE, PARROT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), ROOT / "examples" / "parrot"
 SCRIPT = {"": '{"reason": "It says so.", "code": "{{code}}", "verdict": "A", "evasion": null}'}
 
 
@@ -135,8 +136,7 @@ def test_a_service_of_chat_completions(copy: Copy) -> None:
 @pytest.fixture
 def parrot(tmp_path: Path) -> dict[str, str]:
     """An environment in which the distribution of the recipe is installed, as an installer leaves it."""
-    section = PAGE.split("### A model of your own (a distribution)")[1].split("\n### ")[0]
-    project, module = (re.findall(rf"```{kind}\n(.*?)```", section, re.DOTALL)[0] for kind in ("toml", "python"))
+    project, module = ((PARROT / file).read_text("utf-8") for file in ("pyproject.toml", "maskbench_parrot.py"))
     assert len(module.splitlines()) <= 45
     described = tomllib.loads(project)["project"]
     about = tmp_path / "site" / "maskbench_parrot-1.0.dist-info"
