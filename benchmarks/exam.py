@@ -134,6 +134,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def tables(paper: Paper, brief: Paper, rows: Sequence[tuple[str, ...]], sittings: int) -> str:
     """All that goes into docs/project/simulations.md; `rows` are those of the planted faults."""
     cleared = max(len(rules_passed(paper, reads)) for reads in trivial().values())
+    limit = f"more than {cleared} rules" if cleared else "any rule"
     failed = [sum(row[at] == "fails" for row in rows) for at in (-2, -1)]
     errors = [
         (
@@ -148,7 +149,7 @@ def tables(paper: Paper, brief: Paper, rows: Sequence[tuple[str, ...]], sittings
             f"Of {len(rows)} judges with one planted fault {failed[0]} fail the exam, and {failed[1]} its short form. "
             "Every fault, with how much the judge\nthen gets right, stands in [exam_faults.csv](../exam_faults.csv).",
             f"{len(trivial())} judges that read next to nothing, and one with five faults at once, stand there under "
-            f"`{ALL}`. Of these {len(trivial())}\nnone clears both limits of {'any rule' if not cleared else f'more than {cleared} rules'}.",
+            f"`{ALL}`. Of these {len(trivial())}\nnone clears both limits of {limit}.",
             "Judges that err at random on so many questions, and how many of them are qualified:",
             table(("errors", "exam", "short form"), errors),
         ]
