@@ -144,7 +144,7 @@ def test_compare_does_not_call_it_more_honest(runs: Path) -> None:
     """Its first sentence says that it lies less and is honest less, as the page quotes."""
     shown = " ".join(typed("compare", runs / STEERED / "plain", runs / STEERED / "away").out.split())
     assert "is not more honest than" in shown
-    sentence = shown.partition(": ")[2].partition("(+36.7).")[0]
+    sentence = shown.partition("is not more honest than")[2].partition(": ")[2].partition("(+36.7).")[0]
     assert f": {sentence}(+36.7)." in page(STEERED)
 
 
