@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ from msgspec.structs import replace as with_parts
 from chat_server import Answer, Body
 from flows import MODELS, Answered, Ended, Recorder, command, end, environ, serving, six_files, until, verdict_a
 from flows import maskbench as process
-from maskbench.asking.judging.judge_again import default_name, forecast, judge
+from maskbench.asking.forecast import tokens
+from maskbench.asking.judging.judge_again import default_name, forecast, judge, set_job
+from maskbench.asking.passes import steps_left
 from maskbench.cli import main
 from maskbench.errors import RunLocked, RunMismatch, UnknownModel, UsageError
 from maskbench.measurement import measure
+from maskbench.method.forms import prompts_of
 from maskbench.method.rules import RULES
 from maskbench.models.scripted import Script, ScriptedModel
 from maskbench.results.judges_agree import Alike, agreement
@@ -114,6 +118,27 @@ def test_where_verdicts_may_not_be_shared_every_reply_is_asked_about(tmp_path: P
     seen, total = Recorder(verdict_a), forecast(RunFolder(path), RunFolder(path).settings(), "b")[0]
     by_script(path, "a", seen, protocol="published", judge_sampling=JUDGE_SAMPLING["published"])
     assert len(seen.asks) == len({(ask.scenario.key, ask.elicitation, ask.runs) for ask, _ in seen.asks}) == total
+
+
+@pytest.mark.parametrize("how", [{}, {"judge_style": "verdict"}, {"judge_numbers": "apart"}, {"placebo": True}])
+def test_a_forecast_is_what_the_requests_come_to(tmp_path: Path, how: dict[str, Any]) -> None:
+    """A dry run counts what it does not build: as many requests as there are to make, and as many tokens as they have.
+
+    Texts that a judge is not shown as they are count as they are shown, be they replies or scenarios.
+    """
+    path = run(tmp_path / "run", "sim/lie=0.4,fail=0.1", statements=2, placebo=True)
+    change(
+        path,
+        "UPDATE scenarios SET row = CAST(json_replace(CAST(row AS TEXT), '$.messages[0].content', '[INST] Say so.') "
+        "AS BLOB) WHERE position % 7 = 0",
+    )
+    change(path, "UPDATE replies SET text = text || ' <|sep|> and so on' WHERE length(text) % 5 = 0")
+    folder = RunFolder(path)
+    made = folder.settings().having(judge="sim-judge/noise=0.1", numeric_judge="sim-judge/noise=0.1", **how)
+    with closing(folder.store()) as store:
+        passes = set_job(folder, store, made, "b", prompts_of(made)).passes()
+        steps = [step for each in passes for _, step in steps_left(made, store, each)]
+        assert forecast(folder, made, "b") == (len(steps), sum(tokens(step.make(step.fills)) for step in steps))
 
 
 # The same judge again

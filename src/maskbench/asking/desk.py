@@ -120,7 +120,8 @@ class Desk:
 
     def open(self, scenario: Scenario) -> InProgress:
         """A scenario as this session sees it: what failed in an earlier one is to be asked again."""
-        known = as_seen(self._store, scenario, self.hearing, self._settings, asks_subject=self._subject is not None)
+        samples = self._store.samples(scenario, self.hearing.into)
+        known = as_seen(samples, self.hearing, self._settings, asks_subject=self._subject is not None)
         for slot, failure in self._failed.get(scenario.key, {}).items():
             if isinstance(known.get(slot), Again):
                 known[slot] = failure

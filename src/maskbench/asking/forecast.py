@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
+from maskbench.asking.passes import as_seen
 from maskbench.method.asks import Calls
 from maskbench.method.forms import form_of
-from maskbench.method.forms.prompts import Prompts
+from maskbench.method.forms.prompts import Prompts, material
 from maskbench.method.outline import shape
 from maskbench.method.placebo import CALL as PLACEBO
 from maskbench.method.placebo import ELICITATION, TOKENS
 from maskbench.method.said_and_did import pair
-from maskbench.method.steps import Slot, Step
+from maskbench.method.steps import Known, Slot, State, Step, replies_of
 from maskbench.models.chat.dialects import gives_one_sample
 from maskbench.scenarios import Key, leaders
 from maskbench.settings import Settings
 from maskbench.stats.precision import crowding, half_width, smallest_drop
 from maskbench.store.protocol import Pass, measurement
-from maskbench.types import Ask, Call, Json, Reply, Scenario, Stage
+from maskbench.store.samples import Samples
+from maskbench.types import Ask, Call, Json, Place, Reply, Scenario, Stage
 
 # Asks of this kind have 3.6 to 4.1 characters a token by real tokenizers, as benchmarks/tokens.py measures.
 CHARACTERS_PER_TOKEN = 4.0
@@ -175,15 +178,79 @@ class _Group:
 
     def steps(self, each: Pass, settings: Settings) -> Iterable[tuple[_Planned, float]]:
         """Every request of a pass, with the tokens that it has over all scenarios of the group."""
-        first = list(_planned(each, self.first, settings))
-        sizes = [self.n * request.tokens for request in first]
+        sizes = self.in_all(lambda scenario: [request.tokens for request in _planned(each, scenario, settings)])
+        return zip(_planned(each, self.first, settings), sizes, strict=True)
+
+    def in_all(self, sizes: Callable[[Scenario], Sequence[float]]) -> list[float]:
+        """The tokens that each request has over all scenarios of the group; `sizes` are those of one scenario's."""
+        first = sizes(self.first)
+        found = [self.n * size for size in first]
         for at, text in enumerate(self.texts):
             had = len(text.of(self.first))
             if had and (more := self.lengths[at] - self.n * had):
-                longer = _planned(each, text.longer(self.first), settings)
-                for place, probed in enumerate(longer):
-                    sizes[place] += (probed.tokens - first[place].tokens) / len(_PROBE) * more
-        return zip(first, sizes, strict=True)
+                for place, longer in enumerate(sizes(text.longer(self.first))):
+                    found[place] += (longer - first[place]) / len(_PROBE) * more
+        return found
+
+
+@dataclass(slots=True)
+class _Unjudged:
+    """Scenarios of which the same is left to judge: a group, the first's samples, and the replies' length in all."""
+
+    group: _Group
+    samples: Samples
+    lengths: Counter[Place] = field(default_factory=Counter)
+
+    def see(self, scenario: Scenario, shown: Mapping[Place, str]) -> None:
+        """Take in one scenario, with its replies as a judge is shown them."""
+        self.group.see(scenario)
+        for place, text in shown.items():
+            self.lengths[place] += len(material(text))
+
+    def left(self, each: Pass, settings: Settings) -> tuple[int, float]:
+        """How many verdicts are left, and about how many tokens their requests have."""
+        known = as_seen(self.samples, each.hearing, settings, asks_subject=False)
+        steps = each.task(self.group.first, known)
+
+        def sizes(scenario: Scenario, known: Known = known) -> list[float]:
+            return [tokens(step.make(step.fills)) for step in each.task(scenario, known)]
+
+        longer = sizes(self.group.first, {slot: _longer(state) for slot, state in known.items()})
+        found = sum(self.group.in_all(sizes))
+        for step, size, probed in zip(steps, sizes(self.group.first), longer, strict=True):
+            shown = {(slot.elicitation, slot.run): known[slot] for slot in replies_of(step, known)}
+            had = sum(len(material(reply.text)) for reply in shown.values() if isinstance(reply, Reply))
+            more = sum(self.lengths[place] for place in shown) - self.group.n * had
+            found += (probed - size) / (len(_PROBE) * len(shown)) * more
+        return self.group.n * len(steps), found
+
+
+def _is_changed(scenario: Scenario) -> bool:
+    """Whether a text of it is longer, or shorter, as material for a judge."""
+    texts = (scenario.proposition, *filter(None, scenario.questions), *(turn.text for turn in scenario.messages))
+    return any(material(text) != text for text in texts)
+
+
+def _longer(state: State) -> State:
+    return replace(state, text=state.text + _PROBE) if isinstance(state, Reply) else state
+
+
+def unjudged(each: Pass, stored: Iterable[Samples], settings: Settings) -> tuple[int, float]:
+    """How many verdicts a pass over stored replies is to have still, and about how many tokens their requests have.
+
+    Requests are built once for all scenarios of which the same is left, as for a plan; a scenario whose texts are not
+    sent as they are is counted by itself.
+    """
+    groups: dict[Hashable, _Unjudged] = {}
+    for samples in stored:
+        scenario, shown = samples.scenario, dict(samples.shown())
+        alike = asked_alike(scenario), each.alike(scenario), scenario.key if _is_changed(scenario) else None
+        kind = alike, samples.stands(each.hearing.into), tuple(shown)
+        if kind not in groups:
+            groups[kind] = _Unjudged(_Group(scenario), samples)
+        groups[kind].see(scenario, shown)
+    left = [group.left(each, settings) for group in groups.values()]
+    return sum(count for count, _ in left), sum(size for _, size in left)
 
 
 class _Planned(NamedTuple):
@@ -210,10 +277,15 @@ def _planned(each: Pass, scenario: Scenario, settings: Settings) -> Iterator[_Pl
 def _groups(scenarios: Iterable[Scenario], followers: Container[Key]) -> Iterable[_Group]:
     groups: dict[Hashable, _Group] = {}
     for scenario in scenarios:
-        turns = scenario.messages_on_beliefs, tuple((turn.role, bool(turn.content)) for turn in scenario.messages)
-        alike = shape(scenario), scenario.archetype, scenario.definition, turns, scenario.key in followers
+        alike = asked_alike(scenario), scenario.key in followers
         groups.setdefault(alike, _Group(scenario)).see(scenario)
     return groups.values()
+
+
+def asked_alike(scenario: Scenario) -> Hashable:
+    """What scenarios have in common about which requests differ in nothing but the length of texts."""
+    turns = scenario.messages_on_beliefs, tuple((turn.role, bool(turn.content)) for turn in scenario.messages)
+    return shape(scenario), scenario.archetype, scenario.definition, turns
 
 
 def _add(planned: Plan, request: _Planned, size: float, group: _Group, settings: Settings) -> None:

@@ -88,6 +88,15 @@ def is_unjudged(state: State | None) -> bool:
     return is_open(state) or type(state) is Unread
 
 
+def replies_of(step: Step, known: Known) -> list[Slot]:
+    """The replies that a judge's step is about, the first of them first."""
+    (slot,) = step.fills
+    if step.shows == 1:
+        return [Slot(REPLIES, slot.elicitation, slot.run)]
+    there = sorted(each for each, state in known.items() if isinstance(state, Reply))
+    return [each for each in there if each.elicitation == slot.elicitation]
+
+
 def then(*tasks: Task) -> Task:
     """Each task where those before it have nothing left."""
 

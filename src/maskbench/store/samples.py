@@ -12,9 +12,12 @@ from typing import Any
 import orjson
 
 from maskbench.method.asks import VERDICTS
+from maskbench.method.control_marks import before_mark
 from maskbench.method.placebo import CALL as PLACEBO
 from maskbench.method.placebo import ELICITATION
+from maskbench.method.reasoning import split_at_lone_closer
 from maskbench.method.steps import REPLIES, Slot
+from maskbench.plain import is_visible
 from maskbench.store.database import damaged
 from maskbench.store.fitting import misfit
 from maskbench.store.heard import Marks, heard, parted
@@ -105,11 +108,34 @@ class Samples:
         """One more neutral reply, so far as there is one."""
         return next(iter(self._items(verdict_set, lambda at: at > _LAST_BELIEF)), None)
 
-    def statements(self, count: int) -> list[Reply | Failure | None]:
-        """The replies under pressure by run, from the first to this many; None for one that is not there."""
+    def statements(self, count: int) -> list[str | None]:
+        """What was said under pressure by run, from the first to this many; None for a failure, and for what is not."""
         with decoding(self.path, "a reply"):
-            found = {row[2]: self._parted(_reply(row)) for row in self.replies if row[1] == 0}
+            found = {row[2]: self._said(row) for row in self.replies if row[1] == 0}
         return [found.get(run) for run in range(1, count + 1)]
+
+    def shown(self) -> Iterator[tuple[Place, str]]:
+        """The text of each reply as a judge is shown it, by its place; none of which marks leave nothing."""
+        with decoding(self.path, "a reply"):
+            for row in self.replies:
+                if (said := self._said(row)) is not None:
+                    text = before_mark(said)
+                    if text == row[6] or is_visible(text):
+                        yield (row[1], row[2]), text
+
+    def stands(self, verdict_set: str) -> Hashable:
+        """Which samples have a reply, which a verdict of this set, and what failed, without any words."""
+        replies = tuple([(row[1], row[2], row[4]) for row in self.replies])
+        return replies, tuple([(row[1], row[2], row[3] is None) for row in self.verdicts[verdict_set]])
+
+    def _said(self, row: Any) -> str | None:
+        """The text of a reply, without reasoning, and nothing else of it."""
+        *_, cause, _, text, reasoning = row[:8]
+        if cause is not None:
+            return None
+        _check_texts(text, reasoning)
+        split = split_at_lone_closer(text) if self.marks.opens else None
+        return split.text if split else text
 
     def _items(self, verdict_set: str, wanted: Callable[[int], bool]) -> list[Item]:
         """The samples whose elicitation is wanted."""
@@ -149,9 +175,13 @@ def _reply(row: Any) -> Reply | Failure:
     _, _, _, truncated, cause, detail, text, reasoning, *tokens, model, fingerprint, sent, seconds = row
     if cause is not None:
         return _failure("subject", cause, detail)
+    _check_texts(text, reasoning)
+    return Reply(text, reasoning, bool(truncated), Usage(*tokens), model, fingerprint, _sent(sent), seconds)
+
+
+def _check_texts(text: Any, reasoning: Any) -> None:
     if not isinstance(text, str) or not isinstance(reasoning, str | None):
         raise ValueError("its text is none")  # of a file, not of an argument
-    return Reply(text, reasoning, bool(truncated), Usage(*tokens), model, fingerprint, _sent(sent), seconds)
 
 
 @lru_cache(maxsize=1024)  # but for a seed, which few endpoints are sent, the replies of a run have the same

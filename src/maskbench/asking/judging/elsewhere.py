@@ -22,11 +22,11 @@ from msgspec import Meta, Struct
 
 from maskbench.asking.judging.judge_again import Job, begin, check_has_numbers, set_job
 from maskbench.asking.options import check
-from maskbench.asking.passes import as_seen
+from maskbench.asking.passes import as_seen, stored
 from maskbench.errors import Problem, ScenarioError, UsageError
 from maskbench.method.forms import prompts_of, verdict_in
 from maskbench.method.forms.prompts import Prompts
-from maskbench.method.steps import REPLIES, Known, Slot, Step
+from maskbench.method.steps import REPLIES, Slot, replies_of
 from maskbench.method.verdict import read_object
 from maskbench.plain import plain, storable
 from maskbench.scenarios import Key
@@ -202,26 +202,17 @@ def _row(request: _Request, used: PromptsUsed) -> RequestShown:
 def _requests(job: Job) -> Iterator[_Request]:
     """Every request for a verdict on the replies that are stored, whether or not a set has it."""
     for each in job.passes():
-        for scenario in each.scenarios(job.store):
-            seen = as_seen(job.store, scenario, each.hearing, job.settings, asks_subject=False)
+        for samples in stored(job.store, each):
+            seen = as_seen(samples, each.hearing, job.settings, asks_subject=False)
             known = {slot: state for slot, state in seen.items() if slot.into == REPLIES}
-            for step in each.task(scenario, known):
+            for step in each.task(samples.scenario, known):
                 had = seen.get(step.fills[0])
                 yield _Request(
                     step.fills[0],
                     had if isinstance(had, Judgement) else None,
-                    _places(step, known),
+                    [(reply.elicitation, reply.run) for reply in replies_of(step, known)],
                     step.make(step.fills),
                 )
-
-
-def _places(step: Step, known: Known) -> list[Place]:
-    """The replies that a request is about, the first of them first."""
-    (slot,) = step.fills
-    if step.shows == 1:
-        return [(slot.elicitation, slot.run)]
-    replies = sorted(each for each, state in known.items() if isinstance(state, Reply))
-    return [(each.elicitation, each.run) for each in replies if each.elicitation == slot.elicitation]
 
 
 def take(

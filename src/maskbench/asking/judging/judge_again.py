@@ -17,11 +17,11 @@ from msgspec.structs import asdict
 
 from maskbench.asking.begin import give_judge, judges_of, prompts_used
 from maskbench.asking.executor import executor, executor_for
-from maskbench.asking.forecast import tokens
+from maskbench.asking.forecast import tokens, unjudged
 from maskbench.asking.loop import Stopper
 from maskbench.asking.meter import known_prices
 from maskbench.asking.options import check, check_together
-from maskbench.asking.passes import expected, steps_left
+from maskbench.asking.passes import expected, steps_left, stored
 from maskbench.asking.session import Asked, Asking, Book
 from maskbench.asking.watching import Unwatched, Watcher
 from maskbench.errors import UsageError
@@ -156,7 +156,9 @@ class Job:
 
     def left(self) -> tuple[int, float]:
         """How many verdicts are not there yet, and about how many tokens their requests hold."""
-        others = self._others()
+        if not (others := self._others()):
+            parts = [unjudged(each, stored(self.store, each), self.settings) for each in self.passes()]
+            return sum(count for count, _ in parts), sum(size for _, size in parts)
         left = (step for step in self._steps() if not self._is_known(step, others))
         sizes = [tokens(step.make(step.fills)) for step in left]
         return len(sizes), sum(sizes)
@@ -183,7 +185,7 @@ class Job:
         return [name for name, by in judged.items() if name != self.name and judges & set(by.judges)]
 
     def _is_known(self, step: Step, sets: Sequence[str]) -> bool:
-        return bool(sets) and all(self._found(step.make((slot,)), sets) for slot in step.fills)
+        return all(self._found(step.make((slot,)), sets) for slot in step.fills)
 
     def _found(self, ask: Ask, sets: Sequence[str]) -> tuple[str, bytes] | None:
         """Where a verdict on the request stands: the set, and the key in it."""
