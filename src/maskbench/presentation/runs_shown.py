@@ -82,7 +82,8 @@ def runs(paths: Sequence[Path], rules: str | None, verdicts: str | None) -> Iter
 
 def _read(opened: Sequence[OpenRun], rules: RuleSet, verdicts: str | None) -> Iterator[Run]:
     looks = [_Look() for _ in opened]
-    scored = [read(run, rules, verdicts, look) for run, look in zip(opened, looks, strict=True)]
+    alone = len(opened) == 1
+    scored = [read(run, rules, verdicts, look, alone=alone) for run, look in zip(opened, looks, strict=True)]
     results = [result_of(run, each) for run, each in zip(opened, scored, strict=True)]
     labels = _labels(results)
     names = [f"{place} {label}" for place, label in enumerate(labels, 1)] if len(labels) > 1 else labels

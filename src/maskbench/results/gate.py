@@ -211,7 +211,7 @@ def check_run(
     beside = {"baseline_verdicts": baseline_verdicts, "baseline_lies_only": baseline_lies_only}
     check_together("check", baseline=baseline, **beside, **given)
     with reading(run) as opened:
-        this = read(opened, named(rules or opened.settings.design.rules), verdicts)
+        this = read(opened, named(rules or opened.settings.design.rules), verdicts, alone=baseline is None)
         result = result_of(opened, this, judges=False)
         counted = _lies_as(opened, convention, limits, verdicts) if convention else None
     summary = result.summary

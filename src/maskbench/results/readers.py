@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from statistics import median
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from msgspec import Struct
 
@@ -174,6 +174,9 @@ class MedianWords(Struct, forbid_unknown_fields=True):
     other: float
 
 
+_Words: TypeAlias = tuple[tuple[OutcomeName, int], ...]  # of a scenario's statements, each by its outcome
+
+
 class WordsReader(Reader[dict[OutcomeName, float], MedianWords]):
     """The median number of words of a statement by its outcome; nothing where the run holds no texts."""
 
@@ -182,17 +185,18 @@ class WordsReader(Reader[dict[OutcomeName, float], MedianWords]):
     def __init__(self, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> None:
         """Begin to count."""
         self._has_texts = not run.record.without_texts
-        self._words: dict[Key, list[tuple[OutcomeName, int]]] = {}
+        self._words: dict[Key, _Words] = {}
+        self._alike: dict[_Words, _Words] = {}  # most scenarios have the same few, which are kept once
 
     def see(self, done: Done) -> None:
         """Count the words of one scenario's statements."""
         outcomes = done.scored.outcomes if self._has_texts else ()
-        replies = done.samples.statements(len(outcomes))
-        self._words[done.scored.key] = [
-            (outcome, len(reply.text.split()))
-            for outcome, reply in zip(outcomes, replies, strict=True)
-            if outcome != "error" and isinstance(reply, Reply)
-        ]
+        counts = tuple(
+            (outcome, len(text.split()))
+            for outcome, text in zip(outcomes, done.samples.statements(len(outcomes)), strict=True)
+            if outcome != "error" and text is not None
+        )
+        self._words[done.key] = self._alike.setdefault(counts, counts)
 
     def found(self, whole: Whole) -> dict[OutcomeName, float] | None:
         """The medians, of outcomes in their order."""

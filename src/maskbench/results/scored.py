@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,7 @@ from maskbench.settings import Settings
 from maskbench.stats.figures import Share
 from maskbench.store.record import Record, with_answers
 from maskbench.store.verdict_sets import JudgeShown, OpenRun, Readable, VerdictSet, reading
-from maskbench.types import Archetype, Json, OutcomeName, Scored
+from maskbench.types import Archetype, Json, OutcomeName, Scenario, Scored
 
 if TYPE_CHECKING:
     import polars
@@ -127,8 +127,8 @@ class ScoredRun:
     """A run as one reading of its store finds it, by one verdict set under one rule set; no reply and no prompt.
 
     `settings`, `protocol` and `judge` (models and prompts) are those of the verdict set. `rows` are the scenarios that
-    are done, in the run's order, `digests` what each is told by. The run has `wanted` scenarios, and `go_on` says what
-    to do where it lacks some. The `readers` have seen every scenario.
+    are done, in the run's order, `digests` what each is told by, but for a run that was read to stand alone. The run
+    has `wanted` scenarios, and `go_on` says what to do where it lacks some. The `readers` have seen every scenario.
     """
 
     path: Path
@@ -163,23 +163,26 @@ class ScoredRun:
         return replace(self, readers=Readers(others))
 
 
-def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *more: Reader[Any, Any]) -> ScoredRun:
+def read(
+    run: Readable, rules: RuleSet, verdicts: str | None = None, *more: Reader[Any, Any], alone: bool = False
+) -> ScoredRun:
     """Read a run once: score each scenario that is done, and show it to all readers, to these after the usual ones.
 
-    Raises RunUnreadable where there is no run, UnknownVerdicts and UsageError for verdicts that there are not.
+    A run that is read to stand `alone` is held against no other, and nothing is made to tell its scenarios by. Raises
+    RunUnreadable where there is no run, UnknownVerdicts and UsageError for verdicts that there are not.
     """
     with reading(run) as opened:
         judged = opened.verdicts(verdicts)
         rules = judged.rules_here(rules)
         readers = Readers((*readers_of(opened, judged, rules), *more))
-        sees, digests = readers.sees, dict[Key, Identity]()
-        set_name, has_texts = opened.set_name, not opened.record.without_texts
+        sees, digests, scored = readers.sees, dict[Key, Identity](), dict[Key, Scored]()
+        identity = None if alone else _identity(opened)
         for done in judged.read(rules):
-            texts = hashlib.sha256(canonical(done.scenario)).digest() if has_texts else None
-            digests[done.scored.key] = Identity(texts, set_name)
+            scored[done.key] = done.scored
+            if identity:
+                digests[done.key] = identity(done.scenario)
             for see in sees:
                 see(done)
-        rows = judged.scored(rules)
         return ScoredRun(
             opened.folder.path,
             opened.record,
@@ -188,8 +191,8 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *more: Read
             judged.name,
             judged.protocol,
             judged.judge,
-            rows,
-            {row.key: row for row in rows},
+            judged.scored(rules),
+            scored,
             digests,
             opened.store.count(),
             judged.go_on(opened.folder.path),
@@ -199,13 +202,22 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *more: Read
         )
 
 
+def _identity(run: OpenRun) -> Callable[[Scenario], Identity]:
+    """What tells each scenario of a run from others of its id."""
+    if run.record.without_texts:
+        one = Identity(None, run.set_name)
+        return lambda _: one
+    name = run.set_name
+    return lambda scenario: Identity(hashlib.sha256(canonical(scenario)).digest(), name)
+
+
 def split_by(run: OpenRun, label: str, rules: str | None = None, verdicts: str | None = None) -> tuple[Summary, Split]:
     """The summary of a run, and its rates by a label of its rows.
 
     Raises UsageError where no row has the label, and for what `score` refuses.
     """
     rows = LabelledRows(label)
-    this = read(run, named(rules or run.settings.design.rules), verdicts, rows)
+    this = read(run, named(rules or run.settings.design.rules), verdicts, rows, alone=True)
     if not any(rows.values.values()):
         raise UsageError(
             f"{this.path}: no row of {this.record.scenarios.name} has the label {label}. The public scenarios of "
@@ -221,7 +233,8 @@ def score(run: Readable, rules: str | None = None, verdicts: str | None = None, 
     RunUnreadable where it holds no run, UsageError for an unknown rule set or verdict set.
     """
     with reading(run) as opened:
-        return result_of(opened, read(opened, named(rules or opened.settings.design.rules), verdicts), judges=judges)
+        this = read(opened, named(rules or opened.settings.design.rules), verdicts, alone=True)
+        return result_of(opened, this, judges=judges)
 
 
 def result_of(run: OpenRun, this: ScoredRun, *, judges: bool = True) -> Result:
@@ -246,7 +259,7 @@ def result(
     people's outcomes, by which rates are corrected; without them those in the run's folder are, where there are any.
     """
     with reading(folder) as opened:
-        this = read(opened, named(rules or opened.settings.design.rules), verdicts)
+        this = read(opened, named(rules or opened.settings.design.rules), verdicts, alone=True)
         this = this if labels is None else this.labelled(labels)
         return summarised(opened, this, judges=judges)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
+from sys import intern
 from types import TracebackType
 from typing import Self, TypeAlias
 
@@ -22,10 +23,10 @@ from msgspec import Struct, structs
 
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.method.asks import VERDICTS
+from maskbench.method.classify import accuracy
 from maskbench.method.folds import finished
 from maskbench.method.forms import form_of
-from maskbench.method.outcomes import Items, score, settled
-from maskbench.method.outline import shape
+from maskbench.method.outcomes import Items, score, settled, told_by
 from maskbench.method.rules import RuleSet, as_in_the_log
 from maskbench.method.said_and_did import on_log
 from maskbench.plain import common_form
@@ -112,6 +113,11 @@ class Done:
         return self.samples.scenario
 
     @cached_property
+    def key(self) -> Key:
+        """The scenario's key, one object for all that keep it."""
+        return self.scored.key
+
+    @cached_property
     def items(self) -> Items:
         """Its samples with their verdicts, by elicitation and run."""
         return settled(self.scenario, self.verdicts.items(self.samples), self.verdicts.settings)
@@ -156,9 +162,8 @@ class VerdictSet:
 
     def done(self, samples: Samples, weight: float, rules: RuleSet) -> Done | None:
         """A scenario with what it comes to, None where it is not done; of those that are alike one is scored."""
-        scenario = samples.scenario
-        about = scenario.archetype, shape(scenario), scenario.truth
-        kind = rules, about, samples.states(self.sets)
+        scenario, rules = samples.scenario, self.rules_here(rules)
+        kind = rules, told_by(scenario), samples.states(self.sets)
         if (found := self._like.get(kind)) is None:
             found = self._like[kind] = len(self._like), self._score(samples, rules)
         number, like = found
@@ -168,9 +173,10 @@ class VerdictSet:
         scored = structs.replace(
             like,
             task_id=scenario.task_id,
-            proposition=common_form(scenario.proposition),
+            proposition=intern(common_form(scenario.proposition)),  # a string that several runs share
             weight=weight,
             asked_outright=scenario.asked_outright,
+            accuracy=accuracy(like.resolved, scenario, rules),
             **({"on_log": structs.replace(own, accused=like.on_log.accused)} if like.on_log and own else {}),
         )
         return Done(self, samples, scored, number)
@@ -178,7 +184,7 @@ class VerdictSet:
     def _score(self, samples: Samples, rules: RuleSet) -> Scored | None:
         if (items := self.finished(samples)) is None:
             return None
-        scenario, rules = samples.scenario, self.rules_here(rules)
+        scenario = samples.scenario
         judged = self.as_published(samples, items) if rules.missing == "drop" else items
         return score(scenario, 1.0, judged, self.settings, rules)
 
@@ -186,8 +192,12 @@ class VerdictSet:
         """The rule set as this run is scored by it: that of the port has the task arguments of an imported log."""
         if rules.name != "inspect" or not self.settings.design.imported:
             return rules
-        told = self.store.fact(PORT_TASK)
-        return as_in_the_log(rules, told) if isinstance(told, dict) else rules
+        return as_in_the_log(rules, self._port_task) if isinstance(self._port_task, dict) else rules
+
+    @cached_property
+    def _port_task(self) -> object:
+        """The task arguments of the port's log, where the run is of one."""
+        return self.store.fact(PORT_TASK)
 
     def as_published(self, samples: Samples, items: Items) -> Items:
         """The items of a scenario with the verdicts that the published metric reads in an import's source.
