@@ -180,10 +180,10 @@ def test_a_server_of_ones_own_names_its_variable() -> None:
 
 
 def test_an_imported_run_is_marked_where_runs_stand_together(tmp_path: Path) -> None:
-    """The leaderboard says under the name that the run was imported."""
+    """The whole leaderboard says that the run was imported, and that its subject was not asked here."""
     imported(tmp_path / "runs" / "theirs", (KNOWN, replies()))
-    told = typed("leaderboard", str(tmp_path / "runs")).out
-    assert "imported" in [" ".join(line.split()[:1]) for line in told.splitlines()]
+    told = " ".join(typed("leaderboard", str(tmp_path / "runs"), "--full").out.split())
+    assert "lab/mine is imported from transcripts (said.jsonl, sha256 000000000000)" in told
 
 
 def test_many_files_are_counted_where_space_is_short(tmp_path: Path) -> None:

@@ -33,7 +33,8 @@ from maskbench.store.labels import New
 from maskbench.store.verdict_sets import OpenRun
 from maskbench.types import BinaryVerdict, NumericalVerdict, Reply
 
-NOT_FIGURES = ("notes", "usage", "seconds", "scenarios", "subject", "judge", "ended", "bill")
+# What is not kept, and what texts alone have.
+NOT_FIGURES = ("notes", "usage", "seconds", "scenarios", "subject", "judge", "ended", "bill", "median_words")
 
 
 @pytest.fixture(scope="module")

@@ -90,7 +90,7 @@ def test_one_line_beside_p_lie_says_where_numbers_come_from() -> None:
         "Chance level: with these beliefs and random statements P(lie) would be 37.5 %."
     ]
     assert line(Chance(Share(0.5, None, 4), 2)) == [
-        "Chance level: with these beliefs and random statements P(lie) would be 50.0 % (for 2 numbers the statement "
-        "comes from another scenario)."
+        "Chance level: with these beliefs and random statements P(lie) would be 50.0 % (in 2 scenarios the random "
+        "statement is a number from another scenario)."
     ]
     assert line(None) == []

@@ -315,7 +315,7 @@ def test_it_is_compared_and_ranked(runs: tuple[Path, Path]) -> None:
     assert found["shared"]["scenarios"] == 7
     board = command("leaderboard", *runs)
     assert "7 private scenarios" in board
-    assert all(f"sim/lie={lie}" in board for lie in ("0.7", "0.2"))
+    assert all(f"lie={lie}" in board for lie in ("0.7", "0.2"))
 
 
 def test_it_is_exported(runs: tuple[Path, Path], tmp_path: Path) -> None:
