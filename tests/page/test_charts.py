@@ -43,7 +43,7 @@ def coloured(svg: ElementTree.Element, tag: str, name: str, paint: str = "stroke
 
 EVERY_CHART = (  # one of every kind, with names that mean harm
     Bars((outcomes(HOSTILE, SHARES),)),
-    Points((HOSTILE, PointRow(HOSTILE, RATE, "lie", 0.3, (0.1, 0.7)), PointRow("none", NO_DATA))),
+    Points((HOSTILE, PointRow(HOSTILE, RATE, "lie", (0.1, 0.7)), PointRow("none", NO_DATA))),
     Points((PointRow(HOSTILE, Share(-0.4, (-0.5, -0.3), 50)),), "points", differences=True),
     Curve((Line(HOSTILE, "lie", {1: RATE, 2: RATE}, {2: (0.1, 0.7)}), Line("b", "run-2", {1: RATE}, {})), "k", HOSTILE),
     Curve((Line("b", "lie", {0: RATE, 2: RATE}),), "strength", "share", 2, (0.1, 0.4), (0.1, 0.4)),

@@ -72,11 +72,12 @@ def test_no_cell_is_a_formula() -> None:
 
 @in_browser
 def test_the_page_saves_a_figure_in_every_form(chromium: Chromium, tmp_path: Path) -> None:
-    """The buttons under a chart save an SVG without variables, a PNG and the CSV of the values."""
+    """The buttons under the table behind a chart save an SVG without variables, a PNG and the CSV of the values."""
     page = tmp_path / "report.html"
     page.write_text(render([run(tmp_path / "run", "sim/lie=0.5", limit=12)]).html, encoding="utf-8")
     with chromium.tab(page) as opened:
         tab = opened.page
+        tab.locator("#outcomes figure summary").click()
         for form, start in (("SVG", b"<svg"), ("PNG", b"\x89PNG"), ("CSV", b"label,what,value")):
             button = tab.get_by_role("button", name=f'Save "Outcomes" as {form}')
             expect(button).to_be_visible()
@@ -94,6 +95,7 @@ def test_a_figure_saved_in_the_dark_has_the_key_of_its_charts(chromium: Chromium
     page = tmp_path / "report.html"
     page.write_text(render([run(tmp_path / "run", "sim/lie=0.5", limit=12)]).html, encoding="utf-8")
     with chromium.tab(page, dark=True) as opened:
+        opened.page.locator("#outcomes figure summary").click()
         with opened.page.expect_download() as download:
             opened.page.get_by_role("button", name='Save "Outcomes" as SVG').click()
         content = Path(download.value.path()).read_text("utf-8")

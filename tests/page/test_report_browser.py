@@ -18,6 +18,7 @@ from maskbench.measurement import measure
 from maskbench.models.scripted import ScriptedModel
 from maskbench.presentation.page.page import render
 from maskbench.results.scored import score
+from maskbench.settings import Settings
 from maskbench.types import OUTCOMES
 from measured_runs import edit, run, settings
 
@@ -46,6 +47,15 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def report(measured: Path) -> Path:
     """The report on that run."""
     return page_of(measured.parent, measured)
+
+
+@pytest.fixture(scope="module")
+def starter(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report on a simulated run of the set that comes along."""
+    place = tmp_path_factory.mktemp("starter")
+    subject, judge = "sim/lie=0.4,evade=0.2,unsure=0.1", "sim-judge"
+    measure(Settings.of(subject=subject, judge=judge, numeric_judge=judge, scenarios="starter"), place / "run")
+    return page_of(place, place / "run")
 
 
 @pytest.fixture(scope="module")
@@ -108,9 +118,9 @@ BOX = "(selector) => document.querySelector(selector).getBoundingClientRect().to
 
 @in_browser
 def test_the_contents_stay_in_sight(chromium: Chromium, compared: Path) -> None:
-    """Whoever jumps to a section sees its title below the list of contents, which uses the width of the window."""
+    """Whoever jumps to a section sees its title below the list of contents, which is all in sight."""
     with chromium.tab(compared, quiet=False, reduced_motion="reduce") as tab:
-        for width in (390, 1280, 1920):
+        for width in (1280, 1920):
             tab.page.set_viewport_size({"width": width, "height": 800})
             tab.page.goto("about:blank")
             tab.page.goto(f"{compared.as_uri()}#explorer")
@@ -120,9 +130,46 @@ def test_the_contents_stay_in_sight(chromium: Chromium, compared: Path) -> None:
             assert contents["top"] == 0
             assert 8 <= title["top"] - contents["bottom"] <= 40
             assert contents["left"] >= 0
-            assert min(end["right"], width - 40) <= contents["right"] <= width
+            assert end["right"] <= contents["right"] <= width
             assert tab.width() <= width
         assert not tab.messages
+
+
+# How long the page is, and how wide its parts
+
+SIDEWAYS = """() => [...document.querySelectorAll("body *")]
+    .filter((part) => part.scrollWidth > part.clientWidth + 1 && part.clientWidth > 0)
+    .filter((part) => ["auto", "scroll"].includes(getComputedStyle(part).overflowX) && part.checkVisibility())
+    .map((part) => `${part.tagName} ${part.className} in ${part.closest("section")?.id}`)"""
+
+
+@in_browser
+def test_a_page_on_a_run_of_starter_is_not_long(chromium: Chromium, starter: Path) -> None:
+    """On a desk it is below 7,500 pixels high, and of all that is drawn the bar of the outcomes is the largest."""
+    with chromium.tab(starter) as tab:
+        expect(count(tab.page)).to_have_text("240 scenarios")
+        assert tab.page.evaluate("document.scrollingElement.scrollHeight") < 7500
+        finding, everywhere = (max(tab.page.evaluate(HEIGHTS, place)) for place in ("#outcomes rect", "rect"))
+        assert finding == everywhere
+        lie, honest = tab.page.evaluate(HEIGHTS, ".heads .value")
+        assert lie == honest < finding / 2
+
+
+HEIGHTS = "(places) => [...document.querySelectorAll(places)].map((place) => place.getBoundingClientRect().height)"
+
+
+@pytest.mark.parametrize("size", [(1280, 900), PHONE], ids=["desk", "phone"])
+@in_browser
+def test_nothing_scrolls_sideways(chromium: Chromium, starter: Path, compared: Path, size: tuple[int, int]) -> None:
+    """Neither the page nor a part of it that is not folded, such as the list of contents; on a desk no part at all."""
+    for page in (starter, compared):
+        with chromium.tab(page, size=size) as tab:
+            expect(count(tab.page)).to_contain_text("scenarios")
+            assert tab.page.evaluate(SIDEWAYS) == []
+            if size != PHONE:
+                tab.page.evaluate(UNFOLD)
+                assert tab.page.evaluate(SIDEWAYS) == []
+            assert tab.width() <= size[0]
 
 
 # Filters, search, links

@@ -58,7 +58,7 @@ ADDRESSES = (
     "https://arxiv.org/abs/2503.03750",
     "https://github.com/maskbench/maskbench/blob/main/docs/report.md",
 )
-VOID = {"meta", "br", "input", "link", "img", "hr"}
+VOID = {"meta", "br", "wbr", "input", "link", "img", "hr"}
 
 # The page, read as a browser reads it
 
@@ -81,7 +81,7 @@ class Element:
     @property
     def text(self) -> str:
         """Its text on one line, without what is drawn or run."""
-        if self.tag in ("script", "style", "svg"):
+        if self.tag in ("script", "style", "svg", "wbr"):
             return ""
         inner = "".join(part.text if isinstance(part, Element) else part for part in self.parts)
         return inner if self.tag in ("b", "strong", "em", "span", "code", "bdi", "a") else f" {inner} "
@@ -277,8 +277,11 @@ def test_figures_are_the_summarys(folders: dict[str, Path], pages: dict[str, Ele
     summary = result(RunFolder(folders[kind]))
     metrics, finding_ = summary.rates, pages[kind].at("outcomes")
     lie = metrics["p_lie"]
-    assert str(finding_.of("headline")[0]).startswith(percent(lie.value))
-    assert f"P(lie), 95 % interval {interval(lie.ci95)}" in str(finding_.of("headline")[0])
+    assert str(finding_.of("heads")[0]).startswith(f"P(lie) {percent(lie.value)}")
+    for name in ("p_lie", "p_honest"):
+        told = f"{percent(metrics[name].value)} of"
+        assert told in str(finding_.of("heads")[0])
+        assert f"95 % interval {interval(metrics[name].ci95)}" in str(finding_.of("heads")[0])
     for name in ("p_lie", "p_honest", "p_evasive", "p_no_belief"):
         assert percent(metrics[name].value) in str(finding_.of("said")[0])
         outcome = name.removeprefix("p_").replace("_", " ")
@@ -292,13 +295,15 @@ def test_figures_are_the_summarys(folders: dict[str, Path], pages: dict[str, Ele
 
 
 def test_archetypes_are_the_summarys(folders: dict[str, Path], pages: dict[str, Element]) -> None:
-    """Each archetype has its small chart and its row of rates and counts."""
+    """Each archetype has its small chart, the most lies first, and its row of rates and counts."""
     section, parts = pages["plain"].at("archetypes"), result(RunFolder(folders["plain"])).by_archetype
-    assert len(section.of("panel")) == len(parts) == 6
+    titles = [str(panel.all("h3")[0]).partition(" 16 ")[0] for panel in section.of("panel")]
+    by_lies = sorted(parts, key=lambda name: -there(parts[name].rates["p_lie"].value))
+    assert titles == [TABLE[name].title for name in by_lies]
     for name, part in parts.items():
         rate = part.rates["p_lie"]
-        by_lies, row = (table(figure, TABLE[name].title) for figure in section.all("figure"))
-        assert by_lies[1] == row[1] == " ".join(cell(rate).split())
+        row = table(section, TABLE[name].title)
+        assert row[1] == " ".join(cell(rate).split())
         assert row[-1] == str(sum(part.counts.values()))
 
 
@@ -326,7 +331,7 @@ def test_a_stranger_is_told_what_was_measured(pages: dict[str, Element]) -> None
     )
     assert EVADER in str(pages["real"].at("outcomes"))
     assert "not how often a model lies in use" in str(pages["real"].at("outcomes"))
-    assert "on the judge (sim-judge), whose own error is not in the interval" in str(pages["real"].at("outcomes"))
+    assert "on the judge (sim-judge), whose own error is not in their intervals" in str(pages["real"].at("outcomes"))
     for limit in ("omission", "behaviour", "Role play", "worst case", "English", "judge", "misalignment"):
         assert limit in str(pages["real"].at("limits"))
 
@@ -338,9 +343,9 @@ def test_with_several_statements_shares_are_of_statements(folders: dict[str, Pat
         pages["five"].at("outcomes"),
         f"{percent(point.value)} of scenarios ({interval(point.ci95)})",
     )
-    assert "of statements were lies" in str(finding_.of("headline")[0])
+    assert "of statements were lies" in str(finding_.of("heads")[0])
     assert f"at least one of the 5 was a lie in {often}" in str(finding_.of("said")[0])
-    assert "of scenarios ended in a lie" in str(pages["plain"].of("headline")[0])
+    assert "of scenarios ended in a lie" in str(pages["plain"].of("heads")[0])
     assert "statements a scenario" not in str(pages["plain"].of("said")[0])
 
 
@@ -388,7 +393,7 @@ def test_withheld_rates_stay_withheld(folders: dict[str, Path], pages: dict[str,
     """Too many failures, an incomplete run, none at all: no headline, no bar, the reason and the counts instead."""
     for kind in ("withheld", "partial", "none"):
         top = pages[kind].at("outcomes")
-        assert not top.of("headline")
+        assert not top.of("heads")
         assert not top.all("svg")
         assert bool(pages[kind].at("failures").all("svg")) == (kind == "withheld")  # the bounds that there still are
         assert str(top.of("said")[0]).startswith("No result for sim/")
@@ -427,7 +432,7 @@ def test_other_rules_are_named(folders: dict[str, Path], pages: dict[str, Elemen
     other = page(folders["plain"], rules="strict")
     assert "was made for the rules “reference” and is shown under “strict”" in str(other.at("outcomes"))
     lie = result(RunFolder(folders["plain"]), "strict").rates["p_lie"]
-    assert str(other.of("headline")[0]).startswith(percent(lie.value))
+    assert str(other.of("heads")[0]).startswith(f"P(lie) {percent(lie.value)}")
 
 
 def test_one_archetype_is_named_as_such(pages: dict[str, Element]) -> None:
@@ -504,7 +509,7 @@ def test_other_judges_stand_beside_the_runs_own(folders: dict[str, Path], tmp_pa
         lie = result(RunFolder(path), None, name).rates["p_lie"]
         row = table(section, name)
         assert row[1:4] == [other if name == "second" else "sim-judge", percent(lie.value), interval(lie.ci95)]
-        assert str(page(path, verdicts=name).of("headline")[0]).startswith(percent(lie.value))
+        assert str(page(path, verdicts=name).of("heads")[0]).startswith(f"P(lie) {percent(lie.value)}")
     assert "verdict set second" in str(page(path, verdicts="second").of("identity")[0])
 
 
@@ -575,7 +580,7 @@ def test_the_placebo_has_a_section(folders: dict[str, Path], pages: dict[str, El
         assert table(section, label)[1:4] == [percent(rate.value), interval(rate.ci95), str(rate.n)]
     assert len(section.all("tr")) == 1 + 2
     floor = percent(there(summary.of(FalseLiesReader)).p_lie.value)
-    assert f"False-lie floor, of archetypes with beliefs: {floor}" in str(whole.of("headline")[0])
+    assert f"False-lie floor, of archetypes with beliefs: {floor}" in str(whole.at("rates"))
     assert "placebo" not in {each.attributes.get("id") for each in pages["plain"]}
     assert len(page(folders["plain"], path).at("placebo").all("h3")) == 1
 
@@ -595,7 +600,7 @@ def test_several_runs_are_held_against_the_first(folders: dict[str, Path], pages
     honest = compared_.others[0].transitions["honest"]
     assert table(section, "honest")[1:] == [str(honest[name] or "·") for name in honest]
     assert "5 sim" in str(section)
-    assert "share no scenario that is done in both" in str(section)
+    assert "5 sim/lie=0.4,evade=0.2,unsure=0.1 (none) is not held against 1 acme/large" in str(section)
     assert len(pages["several"].of("each")[0].all("li")) == 5
 
 
@@ -609,7 +614,7 @@ def test_the_plane_has_every_run_with_both_rates(pages: dict[str, Element]) -> N
 def test_what_runs_have_in_common_is_said_once(pages: dict[str, Element]) -> None:
     """The protocol line holds what all runs share, then what is each one's own."""
     line = str(pages["several"].of("identity")[0])
-    assert line.count("protocol id") == 2  # in the title of what is folded, and once in it
+    assert line.count("protocol id") == 3  # in the title of what is folded, in what it stands for, and once as it is
     assert line.count("subject") == 5
 
 

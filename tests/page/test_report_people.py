@@ -172,10 +172,9 @@ def test_several_runs_have_their_names(looked_at: Path, tmp_path: Path) -> None:
 # What else there is
 
 
-def test_what_the_page_is_not_about_has_its_command(looked_at: Path, shown: Element, tmp_path: Path) -> None:
+def test_what_the_page_is_not_about_has_its_command(shown: Element, tmp_path: Path) -> None:
     """Other verdict sets are named with what to type."""
-    (code,) = shown.at("judges").all("code")
-    assert str(code) == f"maskbench report '{looked_at}' --verdicts NAME"
+    assert "`maskbench score RUN --verdicts NAME`" in str(shown.at("outcomes"))
     plain = run(tmp_path / "plain", limit=6)
     assert not [each for each in page(plain) if each.attributes.get("id") in ("judges", "people")]
 

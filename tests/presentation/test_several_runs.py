@@ -7,7 +7,7 @@ import pytest
 from maskbench.presentation.blocks import Figure, Plane
 from maskbench.presentation.runs_shown import runs as read
 from maskbench.presentation.sections.board import scaling_of_runs
-from maskbench.presentation.sections.runs_together import against_first, board, by_lies, compared, difference, note
+from maskbench.presentation.sections.runs_together import against_first, board, by_lies, compared, differences, note
 from maskbench.results.scaling import Compute
 from maskbench.results.scored import score
 from measured_runs import run
@@ -21,27 +21,26 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def test_two_runs_open_with_their_difference(measured: list[Path]) -> None:
-    """The difference is the second run's P(lie) minus the first's, in points, and says whether it can be chance."""
+    """P(lie) and P(honest) stand beside each other, each the second run's minus the first's, in points."""
     with read(measured[:2], None, None) as shown:
-        top = difference(compared(shown).data)
-    lies = [score(path).summary.rates["p_lie"].value or 0.0 for path in measured[:2]]
-    assert top is not None
-    assert top[0] == f"{100 * (lies[1] - lies[0]):+.1f}".replace("-", "−")
-    assert top[2:] == (
-        "sim/lie=0.1 minus sim/lie=0.4",
-        "sim/lie=0.1 lies less than sim/lie=0.4. Chance alone does not explain the difference.",
-    )
+        found = compared(shown).data
+        top = {f"p_{colour}": (title, *told) for title, colour, *told in differences(found)}
+    assert [title for title, *_ in top.values()] == ["P(lie)", "P(honest)"]
+    for name, (_, *told) in top.items():
+        first, other = (score(path).summary.rates[name].value or 0.0 for path in measured[:2])
+        assert told[0] == f"{100 * (other - first):+.1f}".replace("-", "−")
+        assert told[2] == "points, lie=0.1 minus lie=0.4"
 
 
 def test_three_runs_open_with_a_table(measured: list[Path]) -> None:
     """The least lies stand first; every other run has its difference against the first one given, with its p."""
     with read(measured, None, None) as shown:
         found = compared(shown).data
-        assert difference(found) is None
+        assert not [*differences(found)]
         order = [each.scored.path for each in by_lies(shown)]
         table = board(shown, found)
-        assert "minus that of 1 sim/lie=0.4" in note(shown, found)
-        assert against_first(found) == "Against sim/lie=0.4: more honest: sim/lie=0.1; less honest: sim/lie=0.8."
+        assert "minus that of 1 lie=0.4" in note(shown, found)
+        assert against_first(found) == "Against lie=0.4: more honest: lie=0.1; less honest: lie=0.8."
     assert order == [measured[1], measured[0], measured[2]]
     assert table.head[-2:] == ("points", "in words")
     points = [str(row[-2]) for row in table.rows]

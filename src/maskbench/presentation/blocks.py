@@ -128,12 +128,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class PointRow:
-    """One rate on a line of its own; `truth` is what a simulated subject was told to do, `reach` are bounds."""
+    """One rate on a line of its own; `reach` are bounds."""
 
     label: str
     estimate: Share
     colour: str = "ink"
-    truth: float | None = None
     reach: Ends | None = None
 
 
@@ -309,6 +308,11 @@ class Only:
 
 
 Block = Element | Only
+
+
+def folded(title: str, *parts: Element) -> tuple[Only, ...]:
+    """What a page folds and other media show as it is, without a title."""
+    return Only("page", Folded(title, parts)), *(Only("text", part) for part in parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,11 +79,11 @@ def has_rates(run: Scored) -> bool:
 
 
 def table(
-    runs: Sequence[Scored], head: tuple[str, ...], rows: Sequence[tuple[Inline, ...]], caption: str = ""
+    runs: Sequence[Scored], head: tuple[str, ...], rows: Sequence[tuple[Inline, ...]], caption: str = "", texts: int = 1
 ) -> Table:
-    """A table whose rows begin with the run's name where there are several."""
+    """A table whose rows begin with the run's name where there are several, and then with so many texts."""
     several = len(runs) > 1
-    return Table(("run", *head) if several else head, tuple(rows), caption, 2 if several else 1)
+    return Table(("run", *head) if several else head, tuple(rows), caption, texts + several)
 
 
 ORDER: tuple[OutcomeName, ...] = ("lie", "evasive", "no_belief", "honest")  # lies from the left, honesty from the right

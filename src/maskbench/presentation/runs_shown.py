@@ -16,6 +16,7 @@ from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet, named
 from maskbench.method.said_and_did import LIST, is_on_log
 from maskbench.plain import shortened
+from maskbench.presentation.format import unshared
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.reader import OfKind, Reader
 from maskbench.results.scored import Result, ScoredRun, read, result_of
@@ -112,8 +113,13 @@ def _check(shown: Sequence[OpenRun]) -> None:
 
 
 def _labels(results: Sequence[Result]) -> list[str]:
-    """What the page calls its runs: their subjects, with their folders where the subject is not enough."""
+    """What the page calls its runs: their subjects, with their folders where the subject is not enough.
+
+    What all of them begin with, such as the service, stands in what was run alone.
+    """
     labels = [shortened(result.model, _LETTERS) for result in results]
+    _, rests = unshared(labels)
+    labels = rests if all(rests) else labels
     for part in ("name", "parent"):
         often = Counter(labels)
         labels = [

@@ -69,13 +69,19 @@ def bars(chart: Bars, variant: Variant) -> Sheet:
     said = "; ".join(f"{mix.label} {_in_words(mix)}".strip() for mix in chart.mixes)
     width, head = WIDTHS[variant], 24 if any(mix.label for mix in chart.mixes) else 0
     step = chart.thick + head + 18
-    sheet = Sheet(width, step * len(chart.mixes) - 4, f"Shares of {chart.of}. {said}", below=_TITLES)
+    is_panel = variant == "single"  # beside others, of which each would say what the shares are of
+    sheet = Sheet(width, step * len(chart.mixes) - 4, f"Shares of {chart.of}. {said}", below=_TITLES / (1 + is_panel))
     x = Scale((0, 1), (0, width))
-    sheet.across(x, QUARTERS, f"share of {chart.of}")
+    sheet.across(x, QUARTERS, "" if is_panel else f"share of {chart.of}")
     for place, mix in enumerate(chart.mixes):
         top = place * step + head
         if head:
-            sheet.text(0, top - 11, fitting(mix.label, 0.9 * width), bold=True)
+            ends = mix.parts[0], mix.parts[-1]
+            told = ", ".join(f"{part.name} {percent(part.share.value)}" for part in ends if span(part.share))
+            has_room = bool(told) and variant == "wide"
+            sheet.text(0, top - 11, fitting(mix.label, width * (0.65 if has_room else 0.9)), bold=True)
+            if has_room:
+                sheet.text(width, top - 11, told, "end")
         _bar(sheet, x, mix, (top, top + chart.thick))
     return sheet
 
@@ -169,8 +175,6 @@ def _point(sheet: Sheet, x: Scale, row: PointRow, y: float) -> None:
         sheet.bar((x(row.reach[0]), x(row.reach[1])), (y - 7, y + 7), "unknown")
     if ends:
         sheet.rule((x(ends[0]), x(ends[1])), (y, y), colour, 5, 0.55, stroke_linecap="round")
-    if row.truth is not None:
-        sheet.rule((x(row.truth), x(row.truth)), (y - 9, y + 9), "ink", 2)
     if row.estimate.value is not None and ends:
         sheet.dot(x(row.estimate.value), y, colour)
 

@@ -158,7 +158,8 @@ class Sheet:
             half = LETTER * len(label) / 2
             align: Align = "start" if x - half < -self.left else "end" if x + half > self.width else "middle"
             self.text(x, self.height + 12, label, align, colour="soft", size=_AXIS)
-        self.text(sum(scale.pixels) / 2, self.height + 29, title, "middle", colour="soft", size=_AXIS)
+        if title:
+            self.text(sum(scale.pixels) / 2, self.height + 29, title, "middle", colour="soft", size=_AXIS)
 
     def up(self, scale: Scale, ticks: Iterable[Tick], title: str) -> None:
         """An axis on the left of the sheet, with a line over the sheet at each tick."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 from maskbench.method.proposition import options
 from maskbench.plain import shortened, visible
 from maskbench.presentation import of_one_run
-from maskbench.presentation.blocks import Section
+from maskbench.presentation.blocks import Folded, Only, Section, Warn
 from maskbench.presentation.format import times
-from maskbench.presentation.of_runs import facts_given, has_rates, unit
+from maskbench.presentation.of_runs import facts_given, has_rates
 from maskbench.presentation.page.explorer import embeddable, explorer
 from maskbench.presentation.page.shell import Document, report
 from maskbench.presentation.runs_shown import Run, neutral
@@ -26,7 +28,7 @@ from maskbench.results.conventions import figures as under_conventions
 from maskbench.results.scaling import Compute
 from maskbench.types import Reply
 
-_LONGEST = 300  # characters of one text in the example
+_LONGEST = 160  # characters of one text in the example
 _LIMITS = (
     (
         "What it says, not what it leaves out",
@@ -113,10 +115,9 @@ def _top(runs: Sequence[Run], against: Compared | None) -> dict[str, object]:
         "of_reports": False,
         "question": _question(runs),
         "method": _method(runs),
-        "headline": headline.rate(runs[0]) if len(runs) == 1 else None,
-        "difference": runs_together.difference(data),
-        "beside": [*headline.told_first(runs[0]), *headline.beside(runs[0])],
-        "of": unit(runs),
+        "heads": [*(headline.heads(runs[0]) if len(runs) == 1 else runs_together.differences(data))],
+        "first": headline.told_first(runs[0]) if len(runs) == 1 else (),
+        "below": headline.below(runs[0]) if len(runs) == 1 and able else (),
         "each": [headline.finding(run) for run in runs],
         "findings": against.findings if against else (),
         "board": runs_together.board(runs, data) if len(runs) > 2 else None,
@@ -125,6 +126,7 @@ def _top(runs: Sequence[Run], against: Compared | None) -> dict[str, object]:
         "told": tuple(headline.told(runs)),
         "identities": tuple(identities(runs)),
         "bar": headline.outcomes(runs_together.by_lies(runs) if len(runs) > 2 else runs),
+        "presses": f"{headline.PRESSES}, so this is not how often a model lies in use." if able else "",
         "hangs_on": headline.hangs_on(runs) if able else "",
         "evader": headline.EVADER if able else "",
     }
@@ -181,8 +183,10 @@ def _sections(runs: Sequence[Run], against: Compared | None, include_text: bool)
     about_people = [Section("people", "Judge against labels", "judge and labels", held)] if held else []
     closer = [*about_people, *(by_anchor.pop(name) for name in ("corrected", "placebo", "tokens") if name in by_anchor)]
     if against is None:
-        return [*worst, *by_anchor.values(), *closer], []
+        return [_folded(section, _FOLDED) for section in (*worst, *by_anchor.values(), *closer)], []
     archetypes = by_anchor.pop("archetypes")
+    if len(runs) > _FEW:
+        archetypes = _folded(archetypes, _OF_SEVERAL)
     plane = Section("plane", "Accuracy and honesty", "accuracy and honesty", tuple(accuracy_and_honesty(runs)))
     first = [
         Section("comparison", "How they differ", "comparison", tuple(comparison(against.data, against.refused))),
@@ -190,7 +194,34 @@ def _sections(runs: Sequence[Run], against: Compared | None, include_text: bool)
         archetypes,
         *worst,
     ]
-    return first, [*by_anchor.values(), *closer]
+    return first, [_folded(section, _OF_SEVERAL) for section in (*by_anchor.values(), *closer)]
+
+
+_FEW = 3  # runs, with a bar each under every archetype
+_FOLDED = {  # what a page shows of a section when one asks for it, by what is written on the fold
+    "rates": "Each rate with its interval",
+    "outright": "By archetype",
+    "people": "How far they agree, and on what",
+    "tokens": "By model",
+    "failures": "By archetype",
+    "placebo": "What the control came to",
+}
+_OF_SEVERAL = _FOLDED | {
+    "archetypes": "Each archetype with a bar a run",
+    "beliefs": "How beliefs are held in each run",
+    "evasions": "How each run evades",
+    "failures": "What failed in each run",
+    "denials": "How often each run denies both",
+    "corrected": "The corrected rates of each run",
+}
+
+
+def _folded(section: Section, titles: Mapping[str, str]) -> Section:
+    """The section with what follows its first sentences folded, where it is among these."""
+    lead = tuple(takewhile(lambda part: isinstance(part, str | Only | Warn), section.parts))
+    if section.anchor not in titles or lead == section.parts:
+        return section
+    return replace(section, parts=(*lead, Folded(titles[section.anchor], section.parts[len(lead) :])))
 
 
 def _example(run: Run, include_text: bool) -> dict[str, str] | None:

@@ -19,6 +19,8 @@ from maskbench.presentation.format import interval, stacked
 from maskbench.presentation.page.charts import drawn
 from maskbench.presentation.page.figure_files import values
 
+_JOINT = re.compile(r"(?<=[/,=])(?=[^\d\s])|(?<= )")
+_WORD = 18  # letters that a title has room for on a phone
 _CLOSES = re.compile(r"</|<!--")
 
 
@@ -126,6 +128,7 @@ def environment() -> Environment:
     )
     templates.filters["visible"] = visible
     templates.filters["words"] = words
+    templates.filters["breakable"] = breakable
     templates.filters["linked"] = linked
     templates.filters["interval"] = interval
     templates.filters["drawn"] = drawn
@@ -147,8 +150,15 @@ def words(text: Inline, letters: int | None = None) -> str:
 def linked(text: Inline) -> str:
     """The words, as a link to another place on the page where they lead to one."""
     if not isinstance(text, Words) or not text.link.startswith("#"):
-        return words(text)
+        return breakable(text)
     return Markup('<a href="{}">{}</a>').format(text.link, words(text))
+
+
+def breakable(text: Inline) -> str:
+    """The words, of which a name breaks after its joints and nowhere else, so that no word of a title is broken."""
+    name = Markup('<span class="joint">{}</span>')
+    parts = _JOINT.split(words(text))
+    return Markup("<wbr>").join(name.format(part) if "-" in part and len(part) < _WORD else part for part in parts)
 
 
 @lru_cache

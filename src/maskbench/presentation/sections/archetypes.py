@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from maskbench.method.archetypes import in_order
-from maskbench.presentation.blocks import Bars, Block, Chart, Figure, Only, Panel, Panels, PointRow, Points, Table, Warn
-from maskbench.presentation.format import cell, percent
+from maskbench.presentation.blocks import Bars, Block, Chart, Only, Panel, Panels, Table, Warn
+from maskbench.presentation.format import cell, percent, with_interval
 from maskbench.presentation.of_runs import (
     KEY,
     NAMES,
     ORDER,
     RATE_OF,
-    WHISKERS,
     Scored,
-    colour_of,
+    has_rates,
     mix,
     named,
-    run_colour,
     unit,
 )
 from maskbench.presentation.sections import reports_on_logs
@@ -52,45 +50,17 @@ def archetypes(runs: Sequence[Scored]) -> Iterator[Block]:
     elif not on_logs:
         mixed = "A model can withstand one way of pressing and give in to another; the overall figure is their mixture."
         yield Only("page", mixed)
-    if not on_logs and len(names) > 1 and len(runs) <= _MOST_RUNS and (sorted_rows := _by_lies(runs, names)):
-        heads = [run.name for run in runs] if len(runs) > 1 else ["P(lie)"]
-        table = Table(("archetype", *heads), _lies(runs, names))
-        yield Only("page", Figure((Points(sorted_rows, f"P(lie), share of {unit(runs)}"),), _SORTED, table))
-    panels = tuple(_panel(runs, name) for name in names)
-    note = WHISKERS if len(runs) > 1 else ""
-    yield Panels("Archetypes side by side", panels, _shares(runs, names), KEY, note)
+    title = "Side by side" if on_logs else "Archetypes, the most lies first"
+    yield Panels(title, tuple(_panel(runs, name) for name in _by_lies(runs, names)), _shares(runs, names), KEY)
     yield Only("text", _counts(runs, names))
     yield from (Only("text", Warn(text)) for text in _withheld(runs, names))
 
 
-_MOST_RUNS = 4  # with a line each under every archetype; more would be a wall of lines
-_SORTED = "Where it lies most: P(lie) by archetype, the highest first"
-
-
-def _sorted(runs: Sequence[Scored], names: Sequence[str]) -> list[str]:
-    """The archetypes from the most lies to the least, by the mean over the runs that have a rate."""
+def _by_lies(runs: Sequence[Scored], names: Sequence[str]) -> list[str]:
+    """The archetypes from the most lies to the least, by the mean over the runs that have a rate; then the others."""
     lies = {name: [part.rates["p_lie"].value for _, part in _parts(runs, name)] for name in names}
     known = {name: [value for value in values if value is not None] for name, values in lies.items()}
-    return sorted((name for name in names if known[name]), key=lambda name: -sum(known[name]) / len(known[name]))
-
-
-def _by_lies(runs: Sequence[Scored], names: Sequence[str]) -> tuple[PointRow | str, ...]:
-    """P(lie) under each archetype, a line a run; under headings where there are several."""
-    rows: list[PointRow | str] = []
-    for name in _sorted(runs, names):
-        rates = [(run, part.rates["p_lie"]) for run, part in _parts(runs, name)]
-        if len(runs) == 1:
-            rows.append(PointRow(_title(runs, name), rates[0][1], "lie"))
-        else:
-            rows += [_title(runs, name), *(PointRow(run.name, rate, run_colour(run.place)) for run, rate in rates)]
-    return tuple(rows)
-
-
-def _lies(runs: Sequence[Scored], names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    return tuple(
-        (_title(runs, name), *(cell(part.rates["p_lie"]) for _, part in _parts(runs, name)))
-        for name in _sorted(runs, names)
-    )
+    return sorted(names, key=lambda name: -sum(known[name]) / len(known[name]) if known[name] else 1.0)
 
 
 def _all(runs: Sequence[Scored]) -> list[str]:
@@ -118,15 +88,8 @@ def _panel(runs: Sequence[Scored], name: str) -> Panel:
 
 def _chart(runs: Sequence[Scored], parts: Parts) -> Iterator[Chart]:
     able = [(run, part.rates) for run, part in parts if part.rates["p_lie"].value is not None]
-    if len(runs) == 1 and able:
-        metrics = able[0][1]
-        rows = (
-            PointRow(label, metrics[RATE_OF[outcome]], colour_of(outcome))
-            for outcome, label in zip(ORDER, NAMES, strict=True)
-        )
-        yield Points(tuple(rows), f"share of {unit(runs)}")
-    elif able:
-        yield Bars(tuple(mix(run.name, metrics) for run, metrics in able), unit(runs), 22)
+    if able:
+        yield Bars(tuple(mix("".join(named(runs, run)), metrics) for run, metrics in able), unit(runs), 22)
 
 
 def _shares(runs: Sequence[Scored], names: Sequence[str]) -> Table:
@@ -185,6 +148,11 @@ def outright(runs: Sequence[Scored]) -> Iterator[Block]:
         "Some scenarios ask for the falsehood itself; others only make it the convenient answer. Lying when asked to "
         "is also obedience; lying without being asked is not.",
     )
+    if len(splits) == 1:
+        groups = splits[0][1].standardised or {kind: group["p_lie"] for kind, group in splits[0][1].groups.items()}
+        told = [f"{with_interval(rate)} where it was{'' if kind == 'yes' else ' not'}" for kind, rate in groups.items()]
+        if has_rates(splits[0][0]):
+            yield Only("page", f"P(lie) by whether the falsehood was asked for outright: {', '.join(told)}.")
     yield from split_blocks({run.name: split for run, split in splits}, [run.summary.scenarios for run, _ in splits])
 
 
@@ -206,8 +174,8 @@ def split_blocks(
         for where, rates in _lines(split, sets)
     )
     columns = [part for kind in kinds for part in (label.values[kind], "rows")]
-    yield f"P(lie) by what rows ask for: {label.title}.{labelled(names)}"
-    yield Table((*(["run"] if several else []), "archetype", *columns), rows, texts=2 if several else 1)
+    caption = f"P(lie) by what rows ask for: {label.title}.{labelled(names)}"
+    yield Table((*(["run"] if several else []), "archetype", *columns), rows, caption, 2 if several else 1)
     notes = {run: list(_notes(split, sets)) for run, split in splits.items()}
     alike = all(own == next(iter(notes.values())) for own in notes.values())
     for run, own in list(notes.items())[: 1 if alike else None]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maskbench.method.rates import rates, tabulate
-from maskbench.presentation.blocks import Bars, Block, Figure, Mix, Only, PointRow, Points, Segment, Table
+from maskbench.presentation.blocks import Bars, Block, Figure, Mix, Only, Segment, Table, folded
 from maskbench.presentation.format import cell, times
 from maskbench.presentation.of_runs import Scored, facts_given, has_rates, named
 from maskbench.presentation.runs_shown import HELD, Held, Run
@@ -69,16 +69,15 @@ def _held(runs: Sequence[Scored], asked: Sequence[Run]) -> Iterator[Block]:
     sorts = [(run, _sorts(run)) for run in asked]
     table, able = _table(runs, sorts), [(run, own) for run, own in sorts if has_rates(run)]
     if not able:
-        yield table
+        yield from folded("How often there is a belief, and how it is held", table)
         return
     bars = Bars(tuple(_mix(runs, run, own) for run, own in able), "beliefs asked for")
-    rows = Points(tuple(row for run, own in able for row in _by_firmness(runs, run, own)), "share of these beliefs")
-    title = "How beliefs are held; how often each sort is true, and how often contradicted under pressure"
+    title = "How beliefs are held"
     note = (
-        "The brackets below a bar are the 95 % intervals of the firm share (left) and, counted from the right end, "
-        f"of the absent one (right). Numerical: {SORTS['joint'][1]}."
+        f"Brackets: 95 % intervals of the firm share and of the absent one. Numerical: {SORTS['joint'][1]}. The table "
+        "has how often each sort is true, and how often it was contradicted."
     )
-    yield Figure((bars, rows) if rows.rows else (bars,), title, table, _KEY, note)
+    yield Figure((bars,), title, table, _KEY, note)
 
 
 def _sorts(run: Run) -> _Sorts:
@@ -99,14 +98,6 @@ def _sorts(run: Run) -> _Sorts:
 def _mix(runs: Sequence[Scored], run: Run, sorts: _Sorts) -> Mix:
     parts = (Segment(SORTS[held][0], _SHADES[held], sorts[held].share) for held in _ASKED)
     return Mix("".join(named(runs, run)), tuple(parts))
-
-
-def _by_firmness(runs: Sequence[Scored], run: Run, sorts: _Sorts) -> Iterator[PointRow | str]:
-    yield from named(runs, run)
-    for held, sort in sorts.items():
-        if sort.rates:
-            yield PointRow(f"{SORTS[held][0]}: true", sort.of("accuracy_normalized"))
-            yield PointRow(f"{SORTS[held][0]}: contradicted", sort.of("p_lie"), "lie")
 
 
 def _table(runs: Sequence[Scored], asked: Sequence[tuple[Run, _Sorts]]) -> Table:

@@ -8,6 +8,7 @@ from maskbench.method.rates import COMPARED, OF_LOGS
 from maskbench.plain import one_line
 from maskbench.presentation.blocks import (
     Block,
+    Element,
     Facts,
     Figure,
     Flow,
@@ -23,6 +24,7 @@ from maskbench.presentation.blocks import (
     Warn,
     Words,
     chart_or_table,
+    folded,
 )
 from maskbench.presentation.format import CAVEAT, between, cell, points, times
 from maskbench.presentation.of_runs import Scored, has_rates
@@ -70,8 +72,12 @@ def comparison(data: ComparisonData | None, refused: Sequence[str] = ()) -> Iter
         for pairing in data.others:
             first, other = names(data, pairing)
             title = f"{other} against {first}"
-            parts = tuple(_pairing(data, pairing, first, other))
-            yield from (Folded(title, parts),) if several else (Heading(title), *parts)
+            said, parts = tuple(_said(data, pairing, first, other)), tuple(_pairing(data, pairing, first, other))
+            if several:
+                yield Folded(title, (*margin(pairing), *said, *parts))
+            else:  # on a page the finding stands on top
+                yield Only("text", Heading(title))
+                yield from (*margin(pairing), *(Only("text", each) for each in said), *parts)
 
 
 def _against_the_first(data: ComparisonData) -> Figure:
@@ -97,11 +103,13 @@ def _p(rate: Difference) -> str:
     return "" if rate.p is None else p_value(rate.p).removeprefix("= ")
 
 
-def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> Iterator[Block]:
-    yield from margin(pairing)
+def _said(data: ComparisonData, pairing: Pairing, first: str, other: str) -> Iterator[Element]:
     yield finding(data, pairing)
     if text := believing(pairing, first, other):
         yield Sentence((text,), "note")
+
+
+def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> Iterator[Block]:
     reasons = () if pairing.withheld else pairing.untested_because
     yield from (Warn(one_line(line)) for line in (*pairing.warnings, *(f"No test: {reason}" for reason in reasons)))
     if pairing.differs:
@@ -113,10 +121,10 @@ def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> 
         yield from corrected(pairing.corrected, first, other)
     yield from rates_are(pairing, first, other, has_table=True)
     if pairing.factors and not pairing.of(ReportsReader):
-        yield _factors(pairing, first, other)
+        yield from folded("What P(lie) is made of", _factors(pairing, first, other))
     yield from _losses(pairing)
     yield transitions(pairing.transitions, first, other)
-    yield Facts(tuple(_facts(data, pairing)))
+    yield from folded("The test, and which scenarios changed", Facts(tuple(_facts(data, pairing))))
     if asked := pairing.of(AskedReader):
         splits = dict(zip((first, other), asked, strict=True))
         yield from (Only("text", block) for block in split_blocks(splits, taken=[pairing.scenarios]))
@@ -322,8 +330,8 @@ def _failed(counts: SharedScenarios, first: str, other: str) -> str:
 def accuracy_and_honesty(runs: Sequence[Scored]) -> Iterator[Block]:
     """Each run a point with both intervals, once by the score that leaderboards print and once by P(honest)."""
     yield (
-        "A model that knows more need not be more honest. In the first chart honesty is the score that leaderboards "
-        "print, which counts evasion and having no belief as honest; in the second it is what was said honestly."
+        "A model that knows more need not be more honest. Honesty is here what was said honestly. The score that "
+        "leaderboards print, which is folded below it, counts evasion and having no belief as honest."
     )
     able = [run for run in runs if has_rates(run) and run.summary.rates["accuracy"].value is not None]
     if not able:
@@ -331,12 +339,12 @@ def accuracy_and_honesty(runs: Sequence[Scored]) -> Iterator[Block]:
         return
     rows = [(run.name, *(cell(_rate(run, name)) for name in ("accuracy", "honesty_score", "p_honest"))) for run in able]
     table = Table(("run", RATES["accuracy"], RATES["honesty_score"], RATES["p_honest"]), tuple(rows))
-    for name, label in (("honesty_score", "honesty score, 1 − P(lie)"), ("p_honest", "P(honest)")):
+    for name, label in (("p_honest", "P(honest)"), ("honesty_score", "honesty score, 1 − P(lie)")):
         dots = tuple(Point(run.place, run.name, _rate(run, "accuracy"), _rate(run, name)) for run in able)
         figure = Figure(
             (Plane(dots, RATES["accuracy"], label),), f"{label[0].upper()}{label[1:]}, over accuracy", table
         )
-        yield figure if name == "honesty_score" else Only("page", figure)
+        yield figure if name == "p_honest" else Only("page", Folded(figure.title, (figure,)))
     yield Sentence(("Crosses are 95 % intervals.",), "note")
     if without := [run.name for run in runs if run not in able]:
         yield f"Not on the plane, for want of a rate: {', '.join(without)}."

@@ -28,7 +28,7 @@ def bill(runs: Sequence[Scored]) -> Iterator[Block]:
     )
     rows = [(*named(runs, run), *_charged(charge)) for run, its_bill in billed for charge in its_bill.rows]
     head = ("part", "model", "calls", "tokens in", "of them cached", "tokens out", "US dollars")
-    yield table(runs, head, rows)
+    yield table(runs, head, rows, texts=2)
     totals = [f"{': '.join((*named(runs, run), ''))}{_total(its_bill)}" for run, its_bill in billed]
     yield f"In all: {'; '.join(totals)}."
     yield from unpriced(list(dict.fromkeys(model for _, its_bill in billed for model in its_bill.unpriced)))

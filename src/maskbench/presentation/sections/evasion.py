@@ -7,7 +7,7 @@ from typing import Literal
 
 from maskbench.method.rules import named as rule_set
 from maskbench.presentation.blocks import Bars, Block, Figure, Mix, Only, Segment, Table
-from maskbench.presentation.format import percent
+from maskbench.presentation.format import percent, times
 from maskbench.presentation.of_runs import Scored, named
 from maskbench.presentation.words import EVASIONS
 from maskbench.results.readers import WordsReader
@@ -29,6 +29,11 @@ def evasions(runs: Sequence[Scored]) -> Iterator[Block]:
     kinds = [kind for kind in EVASIONS if any(count.get(kind) for count, _ in counts)]
     if not kinds:
         yield "No statement was evasive."
+        return
+    if len(kinds) == 1:
+        every = times(sum(whole for _, whole in counts), "evasive statement")
+        kind = kinds[0].replace("_", " ")
+        yield f"All of the {every}, also where there was no belief, are of the kind “{kind}”: {EVASIONS[kinds[0]]}."
         return
     rows = [
         (kind.replace("_", " "), *(part(count.get(kind, 0), whole) for count, whole in counts), EVASIONS[kind])

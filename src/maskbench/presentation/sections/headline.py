@@ -14,8 +14,6 @@ from maskbench.presentation.blocks import (
     Figure,
     Inline,
     Mix,
-    PointRow,
-    Points,
     Sentence,
     Table,
     Words,
@@ -42,7 +40,7 @@ from maskbench.presentation.sections.calibration import beside as corrected
 from maskbench.presentation.sections.cost import took
 from maskbench.presentation.sections.failures import failed
 from maskbench.presentation.sections.provenance import imported_note, where_from
-from maskbench.presentation.words import archetype
+from maskbench.presentation.words import RATES, archetype
 from maskbench.results.calibration import LabelsReader
 from maskbench.results.leaderboard import SIMULATED
 from maskbench.results.people.readers import CALLED
@@ -87,7 +85,7 @@ def headline(run: Scored) -> Iterator[Block]:
 def against(run: Scored) -> Iterator[Sentence]:
     """What P(lie) is held against, where it stands first."""
     if has_rates(run) and not _is_of_reports((run,)):
-        yield from (Sentence((text,), "note") for text in _held_against(run.summary))
+        yield from (Sentence((text,), "note") for text in held_against(run.summary))
 
 
 def notes(run: Scored) -> Iterator[Sentence]:
@@ -142,9 +140,21 @@ def _bars(summary: Summary) -> Iterator[Mix]:
             yield mix(archetype(name, (summary.scenarios,)), parts[name].rates)
 
 
-def rate(run: Scored) -> tuple[str, str] | None:
-    """P(lie) and its interval; None where it is withheld or nothing is done."""
-    return pair(run.summary.rates["p_lie"]) if has_rates(run) else None
+HEADS = {  # the rates that stand side by side above everything else, and what they are shares of
+    "p_lie": {"scenarios": "of scenarios ended in a lie", "statements": "of statements were lies"},
+    "p_honest": {"scenarios": "of scenarios ended honestly", "statements": "of statements were honest"},
+}
+Head = tuple[str, str, str, str, str]  # name and colour of a rate, its figure, both ends of its interval, what of
+
+
+def heads(run: Scored) -> Iterator[Head]:
+    """P(lie) and P(honest), of which neither is read alone; nothing where they are withheld."""
+    if _is_of_reports((run,)):
+        name, value, ends = reports_on_logs.first_figure(run.summary)
+        yield name, "lie", value, ends, "on events that it noticed"
+        return
+    for name, of in HEADS.items() if has_rates(run) else ():
+        yield RATES[name], name.removeprefix("p_"), *pair(run.summary.rates[name]), of[unit([run])]
 
 
 def beside(run: Scored) -> list[str]:
@@ -152,7 +162,13 @@ def beside(run: Scored) -> list[str]:
     summary = run.summary
     if _is_of_reports((run,)):
         return list(reports_on_logs.beside(summary))
-    return [*_of_rate(summary), *reports_on_logs.lines(summary), *_held_against(summary)]
+    return [*_of_rate(summary), *reports_on_logs.lines(summary), *held_against(summary)]
+
+
+def below(run: Scored) -> list[str]:
+    """The lines below the bar on a page: what P(lie) could be, reports on logs beside other scenarios, what it took."""
+    lines = () if _is_of_reports((run,)) else (*_of_rate(run.summary), *reports_on_logs.lines(run.summary))
+    return list(filter(None, (*lines, took(run.summary))))
 
 
 def _of_rate(summary: Summary) -> list[str]:
@@ -160,7 +176,7 @@ def _of_rate(summary: Summary) -> list[str]:
     return list(filter(None, (_bounds(summary), corrected(summary.of(LabelsReader)))))
 
 
-def _held_against(summary: Summary) -> Iterator[str]:
+def held_against(summary: Summary) -> Iterator[str]:
     """What P(lie) is held against: the chance level, and neutral replies."""
     yield from filter(None, (chance(summary), _floor(summary)))
 
@@ -240,11 +256,11 @@ def _often(run: Scored) -> str:
 
 
 def hangs_on(runs: Sequence[Scored]) -> str:
-    """What the headline hangs on besides the model, and what it is not."""
+    """What the headline hangs on besides the model."""
     judges = dict.fromkeys(one_line(judge.name, 160) for run in runs for judge in run.summary.judge.models)
     return (
-        f"{PRESSES}, so this is not how often a model lies in use. It depends on more than the model: on the judge "
-        f"({' and '.join(judges)}), whose own error is not in the interval, on these scenarios, and on the rules "
+        f"The figures depend on more than the model: on the judge ({' and '.join(judges)}), whose own error is not in "
+        "their intervals, on these scenarios, and on the rules "
         f"“{runs[0].summary.rules}” that make beliefs and lies out of verdicts. Figures with another protocol id, "
         "scenario set or rule set are other measurements. How good a judge is, maskbench exam tells."
     )
@@ -358,26 +374,15 @@ def outcomes(runs: Sequence[Scored]) -> Figure | Table:
     if not able:
         return behind
     if len(runs) == 1:
-        summary, of = runs[0].summary, unit(runs)
-        rows = Points(tuple(_row(summary, name) for name in ORDER), f"share of {of}")
-        note = f"{WHISKERS} {_TOLD}" if summary.of(PlantedReader) else WHISKERS
-        return Figure((Bars((mix("", summary.rates),), of, 58), rows), "Outcomes", behind, KEY, note)
+        rates = runs[0].summary.rates
+        key = tuple(
+            (colour_of(name), f"{name.replace('_', ' ')} {with_interval(rates[RATE_OF[name]])}") for name in ORDER
+        )
+        return Figure((Bars((mix("", rates),), unit(runs), 110),), "Outcomes", behind, key, WHISKERS)
     without = ", ".join(run.name for run in runs if run not in able)
     note = f"{WHISKERS} Without rates, and so without a bar: {without}." if without else WHISKERS
-    bars = Bars(tuple(mix(run.name, run.summary.rates) for run in able), unit(able))
+    bars = Bars(tuple(mix(run.name, run.summary.rates) for run in able), unit(able), 54 if len(able) == 2 else 30)
     return Figure((bars,), "Outcomes", behind, KEY, note)
-
-
-_TOLD = (
-    "The upright marks are what this simulated subject was told to do, over all scenarios: its lie and evade are "
-    "shares of those in which it has a belief."
-)
-
-
-def _row(summary: Summary, name: OutcomeName) -> PointRow:
-    rate = RATE_OF[name]
-    truth = planted[rate] if (planted := summary.of(PlantedReader)) else None
-    return PointRow(name.replace("_", " "), summary.rates[rate], colour_of(name), truth)
 
 
 def _table(runs: Sequence[Scored]) -> Table:

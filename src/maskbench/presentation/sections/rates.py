@@ -8,7 +8,7 @@ from maskbench.presentation.blocks import Block, Curve, Figure, Line, Only, Poin
 from maskbench.presentation.format import CAVEAT, interval, pair
 from maskbench.presentation.of_runs import Scored, has_rates, named, run_colour, run_mark, table
 from maskbench.presentation.sections import reports_on_logs
-from maskbench.presentation.sections.headline import chance
+from maskbench.presentation.sections.headline import held_against
 from maskbench.presentation.words import EXPLAINED, RATES, heading
 from maskbench.results.gain_minus_plain import ReportsReader
 from maskbench.results.readers import FURTHER_RATES
@@ -27,8 +27,8 @@ def rates(runs: Sequence[Scored]) -> Iterator[Block]:
         "page",
         reports_on_logs.FIRST
         if reports_on_logs.alone(runs)
-        else "P(lie) is the headline, because one figure has to be. It can be low for three reasons: honesty, evasion, "
-        "or having no beliefs to contradict. So none of these rates should be read without the others.",
+        else "P(lie) can be low for three reasons: honesty, evasion, or having no beliefs to contradict. So none of "
+        "these rates should be read without the others.",
     )
     table = _table(runs)
     if any(map(has_rates, runs)):
@@ -38,8 +38,8 @@ def rates(runs: Sequence[Scored]) -> Iterator[Block]:
     else:
         yield table
     yield Sentence((f"95 % intervals: {CAVEAT}. {_SCORE}",), "note")
-    if len(runs) > 1:
-        yield from (f"{run.name}: {text}" for run in runs if (text := chance(run.summary)))
+    for run in runs:
+        yield from (Only("page", ": ".join((*named(runs, run), text))) for text in held_against(run.summary))
     for run in runs:
         if found := run.summary.of(ReportsReader):
             yield from reports_on_logs.by_kind(f"{run.name}: " if len(runs) > 1 else "", found)

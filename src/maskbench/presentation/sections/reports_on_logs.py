@@ -215,10 +215,8 @@ def top(runs: Sequence[Scored]) -> dict[str, object]:
             "it listed what matters in them, with nothing to gain. What is looked at are events that its list names "
             "and its report denies."
         ),
-        "headline": None,
-        "difference": None,
         "of_reports": True,
-        "hangs_on": " ".join(dict.fromkeys((*(text for run in runs for text in beside(run.summary)), _ERROR))),
+        "presses": " ".join(dict.fromkeys((*(text for run in runs for text in beside(run.summary)), _ERROR))),
         "evader": "A model whose reports name no event denies none.",
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from maskbench.errors import UsageError
@@ -13,6 +13,7 @@ from maskbench.presentation.of_runs import has_rates
 from maskbench.presentation.pairings import believing, finding, in_a_word, names
 from maskbench.presentation.runs_shown import Run
 from maskbench.presentation.sections import reports_on_logs
+from maskbench.presentation.sections.headline import HEADS, Head
 from maskbench.presentation.words import RATES
 from maskbench.results.comparison import ComparisonData, Pairing, compare_read, compared_by
 from maskbench.results.gain_minus_plain import MEASURE, ReportsReader
@@ -60,27 +61,17 @@ def _compare(first: Run, others: Sequence[Run]) -> ComparisonData:
 _BESIDE = {"p_honest": "honest", "p_evasive": "evasive", "p_no_belief": "no belief", "accuracy": "accuracy"}
 
 
-def difference(data: ComparisonData | None) -> tuple[str, str, str, str] | None:
-    """Of two runs the difference in points, its interval, whose it is, and what is known; None where withheld."""
-    if data is None or len(data.others) != 1:
-        return None
+def differences(data: ComparisonData | None) -> Iterator[Head]:
+    """Of two runs how P(lie) and P(honest) differ, in points; nothing where that is withheld."""
+    if data is None or len(data.others) != 1 or data.others[0].withheld:
+        return
     (pairing,) = data.others
-    rate = compared_by(pairing)
-    if pairing.withheld or rate.difference is None:
-        return None
     first, other = names(data, pairing)
-    return points(rate.difference), between(rate.ci95), f"{other} minus {first}", _known(pairing, first, other)
-
-
-def _known(pairing: Pairing, first: str, other: str) -> str:
-    if pairing.test is None:
-        return "The difference is shown without a test."
-    if not pairing.significant:
-        return "This difference can be chance."
-    if pairing.of(ReportsReader):
-        return reports_on_logs.verdict(pairing, first, other).text
-    less = (pairing.rates["p_lie"].difference or 0) < 0
-    return f"{other} lies {'less' if less else 'more'} than {first}. Chance alone does not explain the difference."
+    rates = {RATES[name]: (name.removeprefix("p_"), pairing.rates[name]) for name in HEADS}
+    on_logs = {MEASURE: ("lie", compared_by(pairing))} if pairing.of(ReportsReader) else None
+    for name, (colour, rate) in (on_logs or rates).items():
+        if rate.difference is not None:
+            yield name, colour, points(rate.difference), between(rate.ci95), f"points, {other} minus {first}"
 
 
 def against_first(data: ComparisonData | None) -> str:
