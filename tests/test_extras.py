@@ -88,9 +88,7 @@ def test_what_is_missing_is_named_with_what_to_type(told: dict[str, str | None])
 
 def test_the_white_box_is_installed_by_a_line() -> None:
     """Where no distribution opens hf/, a command that names such a model says what to type, and others do not ask."""
-    code = (
-        "import maskbench.models.brought as b; b.entry_points = lambda **_: (); from maskbench.cli import main; main()"
-    )
+    code = "import importlib.metadata as m; m.entry_points = lambda **_: (); from maskbench.cli import main; main()"
     line = [sys.executable, "-c", code, "run", "hf/Qwen/Qwen3-0.6B", "--judge", "sim-judge", "--scenarios", "starter"]
     ended = subprocess.run(line, capture_output=True, text=True, check=False)
     assert ended.returncode == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from importlib.metadata import requires
 
 
 def install(*packages: str) -> str:
@@ -15,5 +14,7 @@ def install(*packages: str) -> str:
 
 def extra(name: str) -> list[str]:
     """The packages that an extra of maskbench needs; maskbench itself is on no index."""
+    from importlib.metadata import requires  # loading it takes long, and few commands say what to install
+
     wanted = re.compile(rf"""extra == ["']{name}["']""")
     return [each.partition(";")[0].strip() for each in requires("maskbench") or () if wanted.search(each)]

@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import version
 from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, get_args
@@ -121,7 +120,7 @@ Panels: TypeAlias = Mapping[str, Mapping[str, Entry]]  # by title, then by what 
 def application(panels: Panels, *, in_full: bool = False, only: str | None = None) -> App:
     """The commands by panel; `in_full` shows all options in their help, and `only` is the one that is loaded."""
     app = _app(NAME, "Does a language model say what it believes? The MASK method, end to end.")
-    app.version = lambda: f"{NAME} {version(NAME)}"
+    app.version = _version
     for place, (title, commands) in enumerate(panels.items()):
         group = Group(title, sort_key=place + 2)
         for name, entry in commands.items():
@@ -146,6 +145,13 @@ def application(panels: Panels, *, in_full: bool = False, only: str | None = Non
     for typed, about in (("--help", "Show this help."), ("--version", "Print the version and stop.")):
         app[typed].group, app[typed].help = (PLAIN,), about
     return app
+
+
+def _version() -> str:
+    """The line of `--version`."""
+    from importlib.metadata import version  # loading it takes as long as half of maskbench's own command line
+
+    return f"{NAME} {version(NAME)}"
 
 
 def _loaded(module: str, name: str) -> Callable[..., None] | Family:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
-from importlib.metadata import entry_points
 from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
@@ -207,6 +206,8 @@ class Brought(NamedTuple):
 @cache
 def brought(word: str) -> Brought | None:
     """The entry point for names that begin with this word; None where no distribution that is installed has it."""
+    from importlib.metadata import entry_points  # loading it takes long, and a run that is read names no such model
+
     for found in entry_points(group=GROUP, name=word):
         opens = found.load()
         _, second = signature(opens).parameters.values()

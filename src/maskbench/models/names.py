@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,8 @@ from maskbench.store.masking import keys_in
 from maskbench.types import STAGES, Kind, Model, Stage
 
 if TYPE_CHECKING:
+    import asyncio
+
     from maskbench.models.chat.client import ChatModel
     from maskbench.models.chat.pacing import Pace
     from maskbench.models.chat.services import Endpoint
@@ -340,7 +341,9 @@ def _check_one(name: str, stage: Stage, settings: Settings, environ: Mapping[str
             f"The name of the {stage} holds a key of the environment, and names are written everywhere. Give the "
             "model's name, and the key in its variable alone."
         )
-    opening = Opening(name, stage, settings, environ, asyncio.Semaphore(1))
+    from asyncio import Semaphore  # loading it takes long, and names alone need none
+
+    opening = Opening(name, stage, settings, environ, Semaphore(1))
     kind = _able(opening)
     if kind and kind.try_out:
         kind.try_out(opening)

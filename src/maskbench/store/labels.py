@@ -15,7 +15,6 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, cast
 
@@ -137,6 +136,8 @@ class LabelStore:
 
     def begin(self, design: Design) -> None:
         """Keep a sample; where another process was quicker, its sample stands."""
+        from importlib.metadata import version  # as in record.py
+
         with self._open(make=True) as db, _writing(db):
             if db.execute("PRAGMA user_version").fetchone()[0]:
                 return

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import is_dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from importlib.metadata import version
 from typing import Any, TypeVar, get_type_hints
 
 import msgspec
@@ -270,6 +269,8 @@ def judged_settings(settings: Settings, judged: VerdictSetRecord) -> Settings:
 
 def session(command: Sequence[str], environ: Mapping[str, str], models: Mapping[str, Json]) -> Session:
     """A session: when and where it measured, with the versions of what can matter."""
+    from importlib.metadata import version  # loading it takes long, and a run that is read needs none
+
     packages = ("maskbench", "aiohttp", "numpy", "orjson", "scipy")
     return Session(
         started=now(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 import sqlite3
@@ -13,7 +12,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from msgspec import to_builtins
@@ -44,6 +43,9 @@ from maskbench.types import (
     Stage,
     Usage,
 )
+
+if TYPE_CHECKING:
+    import asyncio
 
 SCHEMA_VERSION = 3
 FLUSH_SECONDS = 0.05  # half of what a kill -9 may cost (docs/results.md)
@@ -610,7 +612,7 @@ class Store:
             raise self._broken
         self._waiting[statement].append(row)
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._flush_seconds, self._flush_in_time)
+            self._timer = _later(self._flush_seconds, self._flush_in_time)
 
     def _flush_in_time(self) -> None:
         began = time.monotonic()
@@ -622,8 +624,7 @@ class Store:
             wished = max(FLUSH_SECONDS, 9 * (time.monotonic() - began))
             self._flush_seconds = min(wished, self._checkpoint_seconds)
         if self._checkpoint_timer is None:
-            later = asyncio.get_running_loop().call_later
-            self._checkpoint_timer = later(self._checkpoint_seconds, self._checkpoint_aside)
+            self._checkpoint_timer = _later(self._checkpoint_seconds, self._checkpoint_aside)
 
     def flush(self) -> None:
         """Commit everything that is waiting; raises RunError where the file cannot be written."""
@@ -660,6 +661,13 @@ class Store:
                 _checkpoint(self._path)
         finally:
             self._db.close()
+
+
+def _later(seconds: float, do: Callable[[], None]) -> asyncio.TimerHandle:
+    """Have the loop do something in so many seconds."""
+    from asyncio import get_running_loop  # loading it takes long, and whoever writes has it already
+
+    return get_running_loop().call_later(seconds, do)
 
 
 def _open(path: Path, write: bool, *, network: bool) -> sqlite3.Connection:
