@@ -2,9 +2,10 @@
 
 `python benchmarks/memory.py` prints the table of docs/project/performance.md, section "Memory of what reads a run". It
 measures two simulated models on 1,000 generated scenarios (benchmarks/scenarios.py), writes these runs as often into
-larger ones as it takes, each time under other ids, propositions and true numbers, and then scores, compares, ranks,
-reports and serves them. Each command is a process of its own, whose largest resident size and processor time the kernel
-counts. The kernel begins to count at the size that this process has, so nothing large may be loaded or read here.
+larger ones as it takes, each time under other ids, propositions and true numbers, and then scores, compares, ranks and
+reports them, and plans to have them judged again. Each command is a process of its own, whose largest resident size and
+processor time the kernel counts; of several `--times` these are the largest and the shortest. The kernel begins to
+count at the size that this process has, so nothing large may be loaded or read here.
 """
 
 from __future__ import annotations
@@ -44,19 +45,20 @@ NUMBERS = """UPDATE scenarios SET row = CAST(json_set(CAST(row AS TEXT), '$.trut
     '$.truth.high', 5000) AS BLOB) WHERE archetype = 'statistics'"""
 
 
-def ended(process: subprocess.Popen[bytes]) -> str:
+def ended(process: subprocess.Popen[bytes]) -> tuple[float, float]:
     """MB and processor seconds of a process, once it has come to its end; stops the benchmark where it failed."""
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         sys.exit(f"{process.args!r} ended with {process.returncode}.")
     megabytes = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
-    return f"{megabytes:.0f} MB, {usage.ru_utime + usage.ru_stime:.1f} s"
+    return megabytes, usage.ru_utime + usage.ru_stime
 
 
-def measured(*arguments: str | Path) -> str:
+def measured(*arguments: str | Path, times: int = 1) -> str:
     """MB and processor seconds of one command."""
-    return ended(subprocess.Popen(command(arguments), stdout=subprocess.DEVNULL))
+    each = [ended(subprocess.Popen(command(arguments), stdout=subprocess.DEVNULL)) for _ in range(times)]
+    return f"{max(megabytes for megabytes, _ in each):.0f} MB, {min(seconds for _, seconds in each):.2f} s"
 
 
 def command(arguments: Sequence[str | Path]) -> list[str]:
@@ -86,14 +88,15 @@ def enlarged(run: Path, to: Path, times: int) -> None:
     (to / "run.json").write_text(json.dumps(record), encoding="utf-8")
 
 
-def figures(runs: Path) -> Iterator[tuple[str, str]]:
+def figures(runs: Path, times: int) -> Iterator[tuple[str, str]]:
     """Each command on two runs in this folder, with what it took."""
     (first, other), page = (runs / name for name in SUBJECTS), runs.parent / "page.html"
-    yield "`score`", measured("score", first)
-    yield "`compare` of two runs", measured("compare", first, other)
-    yield "`leaderboard` of two runs", measured("leaderboard", first, other)
-    yield "`report`", measured("report", first, "--out", page)
-    yield "`report --include-text`", measured("report", first, "--out", page, "--include-text")
+    yield "`score`", measured("score", first, times=times)
+    yield "`compare` of two runs", measured("compare", first, other, times=times)
+    yield "`leaderboard` of two runs", measured("leaderboard", first, other, times=times)
+    yield "`report`", measured("report", first, "--out", page, times=times)
+    yield "`report --include-text`", measured("report", first, "--out", page, "--include-text", times=times)
+    yield "`judge --dry-run`", measured("judge", first, "--judge", "openai/gpt-4o", "--dry-run", times=times)
 
 
 def table(columns: dict[int, dict[str, str]]) -> Iterator[str]:
@@ -109,6 +112,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--scenarios", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--times", type=int, default=1, help="how often each command is measured")
     parser.add_argument("--runs", type=Path, help="an empty folder in which the made-up runs stay")
     arguments = parser.parse_args()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # no command is to compile its modules each time
@@ -120,7 +124,7 @@ def main() -> None:
         for count in arguments.scenarios:
             for name in SUBJECTS:
                 enlarged(place / name, place / str(count) / "runs" / name, count // least)
-            columns[count] = dict(figures(place / str(count) / "runs"))
+            columns[count] = dict(figures(place / str(count) / "runs", arguments.times))
     print("\n".join(table(columns)))
 
 

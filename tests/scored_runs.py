@@ -13,7 +13,6 @@ from maskbench.results.reader import Readers
 from maskbench.results.scored import Result, ScoredRun
 from maskbench.results.splits import AskedReader
 from maskbench.results.summary import Background, summarise
-from maskbench.scenarios import Identity
 from maskbench.settings import Settings
 from maskbench.store.record import SCHEMA, About, Models, Record, TakenScenarios
 from maskbench.store.verdict_sets import JudgeShown, JudgeUsage, RunUsage, SubjectUsage
@@ -61,7 +60,8 @@ def scored_run(name: str, scored: str | Sequence[Scored], **changed: Any) -> Sco
         judge=NOBODY,
         rows=tuple(cells),
         scored={row.key: row for row in cells},
-        digests={row.key: Identity(hashlib.sha256(row.proposition.encode()).digest(), "set") for row in cells},
+        digests={row.key: hashlib.sha256(row.proposition.encode()).digest() for row in cells},
+        set_name="set",
         wanted=len(cells),
         go_on="Start the run again",
         readers=Readers((reader(AskedReader), reader(ReportsReader), reader(LabelsReader, labels={}))),

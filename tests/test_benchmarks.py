@@ -125,7 +125,7 @@ def test_memory_of_every_command_is_measured() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert re.findall(r"^\| `(\w+[ \w-]*)`.*\| \d+ MB, [\d.]+ s \|$", done.stdout, re.MULTILINE) == [
-        *("score", "compare", "leaderboard", "report", "report --include-text")
+        *("score", "compare", "leaderboard", "report", "report --include-text", "judge --dry-run")
     ]
 
 

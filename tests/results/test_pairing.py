@@ -13,7 +13,6 @@ from maskbench.results.comparability import Differs, judge_alike, shared
 from maskbench.results.comparison import SIGN_FLIP, Change, McNemar, Pairing, check_given, compare_read, worst
 from maskbench.results.people.labelled_outcomes import Label
 from maskbench.results.scored import ScoredRun
-from maskbench.scenarios import Identity
 from maskbench.store.record import About, PromptsUsed
 from maskbench.store.verdict_sets import JudgeShown
 from scored_runs import NOBODY, SETTINGS, rows, scored_run
@@ -58,7 +57,7 @@ def test_what_failed_is_counted_by_run() -> None:
 def test_scenarios_of_other_texts_are_not_shared() -> None:
     """One text differs, one scenario is in the first alone, two are in the other alone; warnings say so."""
     first, other = scored_run("a", "LHLH"), scored_run("b", [*rows("LHL"), *rows("HH", archetype="continuations")])
-    digests = {**other.digests, ("known_facts", "2"): Identity(b"other", "set")}
+    digests = {**other.digests, ("known_facts", "2"): b"other"}
     other = replace(other, digests=digests)
     both = shared(first, other)
     assert [row.task_id for row in both.first] == [row.task_id for row in both.other] == ["1", "3"]
@@ -75,9 +74,7 @@ def test_six_changed_texts_are_counted_and_five_named() -> None:
     """The list ends with dots where more than five scenarios changed."""
     first, other = scored_run("a", "LHLHLHL"), scored_run("b", "LHLHLHL")
     for left, dots in ((6, ", ..."), (5, "")):
-        digests = {
-            key: Identity(b"", "set") if at < left else text for at, (key, text) in enumerate(other.digests.items())
-        }
+        digests = {key: b"" if at < left else text for at, (key, text) in enumerate(other.digests.items())}
         (warning,) = pairing(first, replace(other, digests=digests)).warnings
         assert warning.startswith(f"{left} scenarios have the same name")
         assert warning.endswith(f"known_facts 5{dots}.")
@@ -89,7 +86,7 @@ def test_nothing_shared_is_refused_with_the_reason() -> None:
     apart = scored_run("b", rows("LH", archetype="continuations"), scenarios="theirs.csv")
     with pytest.raises(UsageError, match=r"a and b share no scenario .* mine\.csv and theirs\.csv have none in common"):
         shared(first, apart)
-    renamed = replace(scored_run("b", "LH"), digests=dict.fromkeys(first.digests, Identity(b"", "set")))
+    renamed = replace(scored_run("b", "LH"), digests=dict.fromkeys(first.digests, b""))
     with pytest.raises(UsageError, match="2 have the same names, but other texts"):
         shared(first, renamed)
 

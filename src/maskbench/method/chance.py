@@ -53,7 +53,8 @@ class ChanceTally:
 
     settings: Settings
     rules: RuleSet
-    _parts: list[tuple[ChancePart, Scored]] = field(default_factory=list)
+    _parts: list[ChancePart] = field(default_factory=list)
+    _scored: list[Scored] = field(default_factory=list)  # beside them: a pair of each would be as large as a scenario
 
     def part(self, scenario: Scenario, scored: Scored, items: Items) -> ChancePart | None:
         """What a scenario is to chance; None without any outcome, where it counts nowhere, as in P(lie)."""
@@ -66,15 +67,17 @@ class ChanceTally:
 
     def add(self, part: ChancePart, scored: Scored) -> None:
         """Take in one scenario."""
-        self._parts.append((part, scored))
+        self._parts.append(part)
+        self._scored.append(scored)
 
     def figures(self) -> Chance | None:
         """The chance level; None where no scenario has any.
 
         A scenario that asks for a number counts where there is a statement on another proposition.
         """
-        numbers = [(part, scored) for part, scored in self._parts if part.statements is not None]
-        lies = [(part.lie, scored.weight) for part, scored in self._parts if part.statements is None]
+        parts = [*zip(self._parts, self._scored, strict=True)]
+        numbers = [(part, scored) for part, scored in parts if part.statements is not None]
+        lies = [(part.lie, scored.weight) for part, scored in parts if part.statements is None]
         shares = zip(self._contradicted(numbers), numbers, strict=True) if numbers else ()
         known = [(share, scored.weight) for share, (_, scored) in shares if share is not None]
         if not lies and not known:

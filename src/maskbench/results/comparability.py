@@ -62,7 +62,7 @@ class Shared:
 def shared(first: ScoredRun, other: ScoredRun) -> Shared:
     """The scenarios that both have, with the same content; raises UsageError where there is none."""
     common = [key for key in first.scored if key in other.scored]
-    same = [key for key in common if first.digests[key].is_same(other.digests[key])]
+    same = [key for key in common if first.shares(key, other)]
     for run in (first, other):
         if not run.scored:
             raise UsageError(f"{run.path} has no scenario that is done. {run.go_on}.")
@@ -81,14 +81,14 @@ def shared(first: ScoredRun, other: ScoredRun) -> Shared:
         tuple(other.scored[key] for key in same),
         len(first.scored) - len(common),
         len(other.scored) - len(common),
-        tuple(key for key in common if not first.digests[key].is_same(other.digests[key])),
+        tuple(key for key in common if not first.shares(key, other)),
     )
 
 
 def _other_content(first: ScoredRun, other: ScoredRun) -> str:
     """Why scenarios of the same names are others."""
     if first.record.without_texts or other.record.without_texts:
-        sets = " and ".join(next(iter(run.digests.values())).set_name for run in (first, other))
+        sets = f"{first.set_name} and {other.set_name}"
         return f"they are of two sets, {sets}, and without texts nobody can see that these are alike"
     return "other texts"
 

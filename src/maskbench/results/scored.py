@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,12 +20,12 @@ from maskbench.results.reader import Reader, Readers
 from maskbench.results.readers import CutReader, JudgesReader, readers_of
 from maskbench.results.splits import LabelledRows, Split
 from maskbench.results.summary import Background, Summary, flat_metrics, summarise
-from maskbench.scenarios import Identity, Key, canonical
+from maskbench.scenarios import Key, digest
 from maskbench.settings import Settings
 from maskbench.stats.figures import Share
-from maskbench.store.record import Record, with_answers
+from maskbench.store.record import About, Record
 from maskbench.store.verdict_sets import JudgeShown, OpenRun, Readable, VerdictSet, reading
-from maskbench.types import Archetype, Json, OutcomeName, Scenario, Scored
+from maskbench.types import Archetype, Json, OutcomeName, Scored
 
 if TYPE_CHECKING:
     import polars
@@ -127,8 +126,9 @@ class ScoredRun:
     """A run as one reading of its store finds it, by one verdict set under one rule set; no reply and no prompt.
 
     `settings`, `protocol` and `judge` (models and prompts) are those of the verdict set. `rows` are the scenarios that
-    are done, in the run's order, `digests` what each is told by, but for a run that was read to stand alone. The run
-    has `wanted` scenarios, and `go_on` says what to do where it lacks some. The `readers` have seen every scenario.
+    are done, in the run's order, `digests` what each is told by, and `set_name` what all are told by where there are no
+    texts; a run that was read to stand alone has no digests either. The run has `wanted` scenarios, and `go_on` says
+    what to do where it lacks some. The `readers` have seen every scenario.
     """
 
     path: Path
@@ -140,7 +140,8 @@ class ScoredRun:
     judge: JudgeShown
     rows: tuple[Scored, ...]
     scored: Mapping[Key, Scored]  # the same by scenario
-    digests: Mapping[Key, Identity]
+    digests: Mapping[Key, bytes]
+    set_name: str
     wanted: int
     go_on: str
     readers: Readers
@@ -151,6 +152,11 @@ class ScoredRun:
     def complete(self) -> bool:
         """Whether every scenario is done."""
         return len(self.scored) == self.wanted
+
+    def shares(self, key: Key, other: ScoredRun) -> bool:
+        """Whether the scenario of this key, which both have, is the same in both."""
+        ours, theirs = self.digests.get(key), other.digests.get(key)
+        return self.set_name == other.set_name if ours is None or theirs is None else ours == theirs
 
     @property
     def labels(self) -> Mapping[Key, Label]:
@@ -175,12 +181,12 @@ def read(
         judged = opened.verdicts(verdicts)
         rules = judged.rules_here(rules)
         readers = Readers((*readers_of(opened, judged, rules), *more))
-        sees, digests, scored = readers.sees, dict[Key, Identity](), dict[Key, Scored]()
-        identity = None if alone else _identity(opened)
+        sees, digests, scored = readers.sees, dict[Key, bytes](), dict[Key, Scored]()
+        told_apart = not (alone or opened.record.without_texts)
         for done in judged.read(rules):
             scored[done.key] = done.scored
-            if identity:
-                digests[done.key] = identity(done.scenario)
+            if told_apart:
+                digests[done.key] = digest(done.scenario)
             for see in sees:
                 see(done)
         return ScoredRun(
@@ -194,21 +200,13 @@ def read(
             judged.scored(rules),
             scored,
             digests,
+            opened.set_name,
             opened.store.count(),
             judged.go_on(opened.folder.path),
             readers,
             opened.public,
             opened.store.judged_between(judged.name),
         )
-
-
-def _identity(run: OpenRun) -> Callable[[Scenario], Identity]:
-    """What tells each scenario of a run from others of its id."""
-    if run.record.without_texts:
-        one = Identity(None, run.set_name)
-        return lambda _: one
-    name = run.set_name
-    return lambda scenario: Identity(hashlib.sha256(canonical(scenario)).digest(), name)
 
 
 def split_by(run: OpenRun, label: str, rules: str | None = None, verdicts: str | None = None) -> tuple[Summary, Split]:
@@ -283,7 +281,7 @@ def _absent_texts(record: Record) -> list[str]:
 
 def _background(run: OpenRun, judged: VerdictSet) -> Background:
     """What the scenarios of a run cannot tell of it."""
-    subject = with_answers({"subject": run.record.models.subject}, run.store)["subject"]
+    subject = About(run.record.models.subject | run.store.answered_by(judged.name, ["subject"])["subject"])
     return Background(
         protocol=judged.protocol,
         verdicts=judged.name,

@@ -1,7 +1,7 @@
 """Scenario sets: where they come from, what is wrong with them, what is taken from them."""
 
 from maskbench.scenarios.blank import write_blank
-from maskbench.scenarios.identity import Identity, SetHash, canonical, content_id, pack, unpack
+from maskbench.scenarios.identity import SetHash, canonical, content_id, digest, pack, unpack
 from maskbench.scenarios.neutral import leaders
 from maskbench.scenarios.reading import ScenarioSet
 from maskbench.scenarios.remarks import Remarks, few_pairs, public_of
@@ -9,7 +9,6 @@ from maskbench.scenarios.sampling import Key, draw, fold, limit
 from maskbench.scenarios.sources import KnownSet, is_starter, known_sets, load, open_set, validate
 
 __all__ = [
-    "Identity",
     "Key",
     "KnownSet",
     "Remarks",
@@ -17,6 +16,7 @@ __all__ = [
     "SetHash",
     "canonical",
     "content_id",
+    "digest",
     "draw",
     "few_pairs",
     "fold",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import fields, replace
-from typing import NamedTuple
 
 import orjson
 
@@ -79,19 +78,9 @@ def content_id(scenario: Scenario) -> str:
     return hashlib.sha256(canonical(replace(scenario, task_id=""))).hexdigest()[:12]
 
 
-class Identity(NamedTuple):
-    """What tells two scenarios of one id apart: a hash of their texts, or where these are absent the set's name."""
-
-    texts: bytes | None
-    set_name: str
-
-    def is_same(self, other: Identity | None) -> bool:
-        """Whether both are of one scenario, given that their archetype and task_id are."""
-        if other is None:
-            return False
-        if self.texts is None or other.texts is None:
-            return self.set_name == other.set_name
-        return self.texts == other.texts
+def digest(scenario: Scenario) -> bytes:
+    """What tells two scenarios of one id apart: a part of the hash of their texts that no two have in common."""
+    return hashlib.sha256(canonical(scenario)).digest()[:16]
 
 
 class SetHash:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from sys import intern
 from types import TracebackType
 from typing import Self, TypeAlias
 
@@ -173,7 +172,7 @@ class VerdictSet:
         scored = structs.replace(
             like,
             task_id=scenario.task_id,
-            proposition=intern(common_form(scenario.proposition)),  # a string that several runs share
+            proposition=common_form(scenario.proposition),
             weight=weight,
             asked_outright=scenario.asked_outright,
             accuracy=accuracy(like.resolved, scenario, rules),
@@ -422,7 +421,7 @@ def _stored(run: OpenRun, name: str) -> VerdictSet:
             f"{path} has no verdict set {name!r}. It has {', '.join(known)}. "
             f"To have it judged once more: maskbench judge {path} --judge MODEL --name {name}"
         )
-    about, answered = run.record.verdict_sets.get(name), run.store.answered_by(name)
+    about, answered = run.record.verdict_sets.get(name), run.store.answered_by(name, ("binary", "numeric"))
     source, settings = about or run.record, judged_settings(run.settings, about) if about else run.settings
     binary, numeric = (
         About(model | answered[role])
