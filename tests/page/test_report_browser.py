@@ -10,15 +10,21 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from markupsafe import Markup
 from playwright.sync_api import Locator, Page, expect
 
-from browser import PHONE, Chromium, in_browser
+from browser import DESK, PHONE, Chromium, in_browser
 from hostile import REPLIES, SUBJECT, hostile_run
 from maskbench.measurement import measure
 from maskbench.models.scripted import ScriptedModel
+from maskbench.presentation.blocks import seen
 from maskbench.presentation.page.page import render
+from maskbench.presentation.page.shell import document, environment, static
+from maskbench.presentation.runs_shown import runs as read
+from maskbench.presentation.sections.cost import bill
 from maskbench.results.scored import score
 from maskbench.settings import Settings
+from maskbench.store.bill import Bill, Charge
 from maskbench.types import OUTCOMES
 from measured_runs import edit, run, settings
 
@@ -170,6 +176,28 @@ def test_nothing_scrolls_sideways(chromium: Chromium, starter: Path, compared: P
                 tab.page.evaluate(UNFOLD)
                 assert tab.page.evaluate(SIDEWAYS) == []
             assert tab.width() <= size[0]
+
+
+PARTS = """{% from "parts.jinja" import content %}
+<main><section class="column">{% for part in parts %}{{ content(part) }}{% endfor %}</section></main>"""
+
+
+@in_browser
+def test_a_bill_is_not_cut_off(chromium: Chromium, measured: Path, compared: Path, tmp_path: Path) -> None:
+    """On a desk the bill of two runs, in batches and by models with long names, has all of its columns in sight."""
+    name, file = "openrouter/anthropic/claude-sonnet-4.5-20250929", tmp_path / "bill.html"
+    counts = (12_345, 0, 12_345_678, 1_234_567, 0, 12_345_678)
+    rows = [Charge(stage, "statements", name, *counts, True, cost=1234.56) for stage in ("subject", "judge")]
+    with read([measured, compared.parent / "second"], None, None) as runs:
+        for each in runs:
+            each.summary.bill = Bill(1234.56, False, [], rows, {})  # type: ignore[attr-defined]  # a field of its reader
+        parts = [*bill(runs)]
+    body = Markup(environment().from_string(PARTS).render(parts=[*seen(parts, "page")]))  # noqa: S704  # of our template
+    file.write_text(document("bill", body, [static("report.css")], kind="report").html, encoding="utf-8")
+    with chromium.tab(file) as tab:
+        assert tab.page.locator("table").evaluate("(table) => table.rows[0].cells.length") == 8
+        assert tab.page.evaluate(SIDEWAYS) == []
+        assert tab.width() <= DESK[0]
 
 
 # Filters, search, links

@@ -19,7 +19,7 @@ from maskbench.presentation.format import interval, stacked
 from maskbench.presentation.page.charts import drawn
 from maskbench.presentation.page.figure_files import values
 
-_JOINT = re.compile(r"(?<=[/,=])(?=[^\d\s])|(?<= )")
+_JOINT = re.compile(r"(?<=[/,=_])(?=[^\d\s])|(?<= )")
 _WORD = 18  # letters that a title has room for on a phone
 _CLOSES = re.compile(r"</|<!--")
 

@@ -167,8 +167,9 @@ def beside(run: Scored) -> list[str]:
 
 def below(run: Scored) -> list[str]:
     """The lines below the bar on a page: what P(lie) could be, reports on logs beside other scenarios, what it took."""
-    lines = () if _is_of_reports((run,)) else (*_of_rate(run.summary), *reports_on_logs.lines(run.summary))
-    return list(filter(None, (*lines, took(run.summary))))
+    summary, by_labels = run.summary, corrected(run.summary.of(LabelsReader))
+    of_rate = (_bounds(summary), by_labels and f"P(lie) {by_labels}", *reports_on_logs.lines(summary))
+    return list(filter(None, (*(() if _is_of_reports((run,)) else of_rate), took(summary))))
 
 
 def _of_rate(summary: Summary) -> list[str]:
@@ -269,10 +270,10 @@ def hangs_on(runs: Sequence[Scored]) -> str:
 # Warnings
 
 
-def told_first(run: Scored) -> list[str]:
-    """That beliefs are few, and by which verdicts the figures are, where P(lie) stands on top."""
+def told_first(run: Scored) -> list[tuple[bool, str]]:
+    """That beliefs are few (which is grave), and by which verdicts the figures are, where P(lie) stands on top."""
     known = dict(warnings(run))
-    return [f"{strong} {known[strong]}" for strong in _with_rate((run,)) if strong in known]
+    return [(strong in GRAVE, f"{strong} {known[strong]}") for strong in _with_rate((run,)) if strong in known]
 
 
 def _with_rate(runs: Sequence[Scored]) -> tuple[str, ...]:
