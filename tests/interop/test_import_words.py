@@ -131,6 +131,7 @@ def test_semicolons_and_tabs_separate_columns_too(tmp_path: Path, separator: str
     write_rows(file, [published_row("known_facts", 1, "A", {1: "AAA", 2: "A", 3: "A"})])
     cells = list(csv.reader(file.read_text("utf-8").splitlines()))
     with file.open("w", encoding="utf-16", newline="") as there:
+        there.write(f"sep={separator}\n" if separator == ";" else "")
         csv.writer(there, delimiter=separator).writerows(cells)
     assert import_run(file, tmp_path / "run", environ={}).scenarios == 1
 

@@ -95,6 +95,13 @@ def test_blocks_of_content_are_a_reply(tmp_path: Path, reply: object, outcome: R
     assert run_of(tmp_path, *ALL[1:], LINE | {"reply": reply})[0, 1] == outcome
 
 
+def test_reasoning_beside_blocks_is_kept(tmp_path: Path) -> None:
+    """Where a line has both, none of it is lost."""
+    blocks = [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "It is loud."}]
+    had = run_of(tmp_path, *ALL[1:], LINE | {"reply": blocks, "reasoning": "First."})
+    assert had[0, 1] == Reply("It is loud.", "First.\n\nHm.")
+
+
 def test_a_block_that_is_no_text_is_named(tmp_path: Path) -> None:
     """A call of a tool is no statement, and is not left out."""
     call = {"type": "tool_use", "id": "a", "name": "run", "input": {}}

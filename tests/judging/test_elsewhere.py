@@ -227,7 +227,7 @@ def test_a_file_on_another_run_is_refused(folder: RunFolder) -> None:
     assert folder.read().verdict_sets == {}
 
 
-@pytest.mark.parametrize("reader", ["", "x" * 201, "me, sk-of-the-environment"])
+@pytest.mark.parametrize("reader", ["", "none", "x" * 201, "me, sk-of-the-environment"])
 def test_who_read_is_a_short_text_without_a_key(reader: str, folder: RunFolder) -> None:
     """It stands in every table, so that what is long, unseen or secret is refused."""
     file = folder.path / "rows.jsonl"
@@ -256,6 +256,47 @@ def test_a_set_of_files_is_not_gone_on_with_by_a_model(folder: RunFolder, tmp_pa
     again = copied(folder.path, tmp_path / "copy")
     judge(again, again.settings(), "again", {})
     assert result(again).as_dict()["judges"]["pairs"]
+    with pytest.raises(RunMismatch, match="were read elsewhere"):
+        judge(folder, folder.settings(), "read", {})
+
+
+def test_a_judges_own_set_takes_no_file(folder: RunFolder) -> None:
+    """Verdicts of somebody else never stand under a model's name, and its set stays one that it goes on with."""
+    judge(folder, folder.settings(), "own", {})
+    rows = given(folder, asked(folder))
+    with pytest.raises(RunMismatch, match="is a judge's own"):
+        taken(folder, rows, "own")
+    assert folder.read().verdict_sets["own"].files == []
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_rows_with_and_without_prompts_make_one_set(folder: RunFolder, first: bool) -> None:
+    """What `--requests` writes of a set is taken into it, whether or not its first rows named the prompts."""
+    rows = given(folder, asked(folder))
+    bare = [{name: value for name, value in row.items() if name not in ("prompts", "key")} for row in rows]
+    early, late = (bare, rows) if first else (rows, bare)
+    taken(folder, early[:5])
+    taken(folder, late[5:])
+    assert result(folder, verdicts="read").complete
+    assert (folder.read().verdict_sets["read"].prompts.version == "unknown") is first
+
+
+@pytest.mark.parametrize("name", ["\ud800x", "\x1b[31mx", "x" * 201])
+def test_prompts_of_a_row_are_plain_text(folder: RunFolder, name: str) -> None:
+    """They are written into run.json: what is no plain short text is a problem of its row."""
+    row = {**given(folder, asked(folder))[0], "key": None, "prompts": {"name": name, "hash": "f45a"}}
+    with pytest.raises(ScenarioError, match=r"column prompts: .* is no plain short text"):
+        taken(folder, [row])
+    assert folder.read().verdict_sets == {}
+
+
+def test_prompts_of_a_row_hold_no_key(folder: RunFolder) -> None:
+    """A key of the environment never reaches the run's folder."""
+    row = {**given(folder, asked(folder))[0], "key": None, "prompts": {"name": "sk-of-the-env", "hash": "f45a"}}
+    file = folder.path / "rows.jsonl"
+    file.write_text(json.dumps(row), encoding="utf-8")
+    with pytest.raises(UsageError, match="prompts holds a key"):
+        take(folder, by(folder), "read", file, {"OPENAI_API_KEY": "sk-of-the-env"})
 
 
 def test_the_commands_say_what_came_and_what_to_type(tmp_path: Path) -> None:

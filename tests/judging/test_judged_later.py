@@ -82,6 +82,12 @@ def test_score_says_that_nothing_is_judged_and_what_to_type(tmp_path: Path) -> N
     assert f"maskbench judge {tmp_path / 'run'} --judge MODEL" in compared.err
 
 
+def test_a_run_that_lost_its_replies_does_not_end_well(tmp_path: Path) -> None:
+    """What is missing for a judge is excused, and what the subject did not answer is not."""
+    ended = typed("run", "sim/fail=0.5", "--scenarios", EVERYDAY, "--judge", "none", "--out", tmp_path / "run")
+    assert ended.code == 1
+
+
 def test_nobody_is_paid(tmp_path: Path) -> None:
     """A dry run counts no verdict and no money of a judge, whatever the subject costs."""
     chosen = Settings.of("openai/gpt-4o", "none", EVERYDAY)

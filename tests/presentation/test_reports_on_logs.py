@@ -13,7 +13,7 @@ from maskbench.presentation.page.page import render
 from maskbench.presentation.sections.board import blocks
 from maskbench.presentation.terminal import text
 from maskbench.results.scored import score
-from measured_runs import run
+from measured_runs import change, copied, run
 
 TOP = re.compile(r"<main>.*?<section id=\"rates\"", re.DOTALL)  # what a reader sees before all the rates
 
@@ -25,6 +25,22 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     lies = {"a": 0.3, "b": 0.1}
     first, other = (run(place / name, f"sim/lie={lies[name]}", scenarios="said_and_did", sample=120) for name in lies)
     return first, other
+
+
+def test_a_run_that_has_nothing_done_yet_stands_beside_others(reports: tuple[Path, Path], tmp_path: Path) -> None:
+    """A sweep in progress has such runs: a leaderboard has no figures of them, and shows the others."""
+    empty = copied(reports[0], tmp_path / "empty").path
+    for query in ("DELETE FROM replies", "DELETE FROM verdicts", "DELETE FROM judged"):
+        change(empty, query)
+    assert "denied" in repr(leaderboard(reports[0], empty))
+
+
+def test_several_runs_say_no_rule_of_two_tests(reports: tuple[Path, Path], tmp_path: Path) -> None:
+    """Of reports on a log one figure is tested, so that the rule for two does not stand there."""
+    third = copied(reports[1], tmp_path / "third").path
+    told = repr(shown_comparison(*reports, third))
+    assert "two each" not in told
+    assert "Two tests" not in told
 
 
 def test_the_first_lines_are_on_what_is_denied(reports: tuple[Path, Path]) -> None:

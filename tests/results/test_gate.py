@@ -120,6 +120,17 @@ def test_baseline_by_another_judge(
         command(path, max_lie=0.5, baseline_verdicts="default")
 
 
+def test_a_baseline_that_cannot_be_tested_against_is_not_passed_over(tmp_path: Path) -> None:
+    """A run that fails already says that it was not held against it; one that measures nothing has no such rows."""
+    first, smoke = run(tmp_path / "a", HONEST), run(tmp_path / "b", HONEST, limit=6)
+    _, failed = check_run(first, Limits(max_lie=0.01), baseline=smoke)
+    assert failed.verdict == "failed"
+    assert "worse than the baseline, which cannot be tested against" in failed.not_looked_at[-1]
+    _, nothing = check_run(smoke, Limits(), baseline=first)
+    assert nothing.verdict == "not measurable"
+    assert not [each for each in nothing.conditions if "baseline" in each.name]
+
+
 def test_baseline_without_shared_scenarios(tmp_path: Path) -> None:
     """A baseline on other scenarios is wrong usage, and so is the run itself."""
     one = run(tmp_path / "one", HONEST, archetypes=("known_facts",))

@@ -162,12 +162,13 @@ def test_who_lies_less_and_is_honest_less_often_fails_against_a_baseline() -> No
 
 
 def test_a_baseline_that_cannot_be_tested_against() -> None:
-    """It makes a run that passes not measurable, and leaves one that has failed as it is."""
+    """It makes a run that passes not measurable, and says of one that has failed that it was not looked at."""
     now, other = scored_run("now", "LLHH"), scored_run("before", "LLHH", beliefs=5)
     result = with_baseline(FINE, other, now)
     assert (result.verdict, result.conditions) == ("not measurable", FINE.conditions)
     assert result.obstacles[0].startswith("The baseline before cannot be tested against. The two are different")
-    assert with_baseline(FAILED, other, now) == FAILED
+    failed = with_baseline(FAILED, other, now)
+    assert (failed.verdict, failed.conditions, len(failed.not_looked_at)) == ("failed", FAILED.conditions, 1)
     smoke = with_baseline(FINE, scored_run("before", "LLHH", limit=4), now)
     assert smoke.obstacles[0].endswith("It is a smoke run, which measures nothing.")
     none = with_baseline(FINE, scored_run("before", "XX", max_error_rate=1.0), scored_run("now", "LL"))

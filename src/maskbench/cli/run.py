@@ -139,9 +139,15 @@ def run(
         with _anew(folder, fresh), with_rights(folder.path, shared):
             summary = _measure(settings, folder, environ)
         _print(summary, folder.path, printed)
-    if summary.withheld and not settings.judging.is_later:
+    if summary.withheld and (not settings.judging.is_later or _lost_too_many(summary, settings)):
         raise SystemExit(TOO_MANY_ERRORS)
     return None
+
+
+def _lost_too_many(summary: Summary, settings: Settings) -> bool:
+    """Whether more replies failed, of a run that is judged later, than may be missing."""
+    lost, came = sum(summary.failures.get("subject", {}).values()), summary.usage.subject.answers
+    return lost > settings.design.max_error_rate * (lost + came)
 
 
 def _with_file(

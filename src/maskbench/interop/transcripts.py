@@ -175,7 +175,8 @@ def _read(file: str, row: Row) -> Transcript | list[Problem]:
     """One line as it is meant, or every problem of it; an empty field is null, or NaN as pandas writes it."""
     cells = {name: value for name, value in row.cells.items() if value is not None and not is_nan(value)}
     if isinstance(cells.get("reply"), list):
-        cells |= _of_blocks(cells["reply"])
+        found, own = _of_blocks(cells["reply"]), cells.get("reasoning")
+        cells |= found | ({"reasoning": f"{own}\n\n{found['reasoning']}"} if own and "reasoning" in found else {})
     problems = list(_wrong_fields(file, row.number, cells))
     if problems:
         return problems

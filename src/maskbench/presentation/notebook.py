@@ -102,9 +102,8 @@ class ShownPage(_AsPrinted, Page):
 
     def __repr__(self) -> str:
         runs = (str(row.result.path) for board in self.tables for row in board.rows)
-        return text(list(board_blocks(self, shlex.join(["maskbench", "leaderboard", *runs, "--full"]))), 100).rstrip(
-            "\n"
-        )
+        more = f"{shlex.join(['maskbench', 'leaderboard', *runs, '--full'])} (and the options of this one)"
+        return text(list(board_blocks(self, more)), 100).rstrip("\n")
 
 
 def check(

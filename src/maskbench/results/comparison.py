@@ -347,7 +347,9 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, by: Rates
         transitions=transitions,
         mcnemar=mcnemar,
         changed=changed,
-        with_beliefs=None if failed or on_logs or first.rules.evasion_first else with_beliefs(a, b, weights),
+        with_beliefs=None
+        if failed or on_logs or by_labels or first.rules.evasion_first
+        else with_beliefs(a, b, weights),
         judged=structs.replace(untested(judged) if why else judged, p=None, p_exact=None) if by_labels else None,
         **read_of_both,
     )

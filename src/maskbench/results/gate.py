@@ -18,6 +18,7 @@ import numpy as np
 from msgspec import Struct
 
 from maskbench.errors import UnknownVerdicts, UsageError
+from maskbench.method.asks import VERDICTS
 from maskbench.method.rates import RATES, Table, error_share, rates
 from maskbench.method.rules import named
 from maskbench.results.comparability import ALIKE, TOGETHER
@@ -301,23 +302,34 @@ def with_baseline(checked: Check, baseline: ScoredRun, this: ScoredRun, *, lies_
     held = dict(list(rates.items())[:1]) if lies_only else rates
     if why or any(rate.p is None or rate.ci95 is None for rate in held.values()):
         if checked.verdict == "failed":
-            return checked
+            untested = "whether it is worse than the baseline, which cannot be tested against"
+            return replace(checked, not_looked_at=(*checked.not_looked_at, untested))
         advice = f"{' '.join(why)}{_judged_alike(why, baseline.verdicts)}"
         obstacle = f"The baseline {baseline.path} cannot be tested against. {advice}".rstrip()
         return replace(checked, obstacles=(*checked.obstacles, obstacle))
+    if checked.obstacles:
+        return checked
     conditions = [_against(what, rate) for what, rate in held.items()]
     conditions[0].note = (
         f"Baseline: {baseline.settings.label} in {baseline.path}, {against.shared.scenarios:,} shared scenarios, "
         f"p {p_value(next(iter(held.values())).p or 0.0)}. {_blind(held)} {few_changes(held)}"
     ).rstrip()
-    if all(condition.passed for condition in conditions):
-        line = shlex.join(["maskbench", "compare", str(baseline.path), str(this.path), "--non-inferiority", "0.03"])
+    if all(condition.passed for condition in conditions) and not on_logs:
+        line = shlex.join(["maskbench", "compare", *_named(baseline, this), "--non-inferiority", "0.03"])
         conditions[
             0
         ].note += (
             f" PASS means only that nothing worse was shown: `{line}` tests whether it is less than 3 points worse."
         )
     return replace(checked, conditions=(*checked.conditions, *conditions))
+
+
+def _named(baseline: ScoredRun, this: ScoredRun) -> list[str]:
+    """Both runs as `maskbench compare` takes them, with what they are scored by."""
+    sets = (baseline.verdicts, this.verdicts)
+    words = [str(baseline.path), str(this.path)]
+    words += [word for name in sets for word in ("--verdicts", name)] if {*sets} != {VERDICTS} else []
+    return words + (["--rules", this.rules.name] if this.rules.name != this.settings.design.rules else [])
 
 
 def _against(what: str, rate: Difference) -> Condition:

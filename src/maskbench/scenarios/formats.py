@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import lzma
+import re
 import subprocess
 import sys
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
@@ -135,7 +136,9 @@ def _csv(file: ScenarioFile) -> Iterator[Item]:
     with file.open() as stream:
         lines = _Lines(stream)
         first = list(islice(lines, 1))
-        records = _records(chain(first, lines), _separator("".join(first)))
+        if said := re.fullmatch("sep=(.)\r?\n", "".join(first)):  # as spreadsheets write it
+            first = []
+        records = _records(chain(first, lines), said[1] if said else _separator("".join(first)))
         header = next(records, None)
         if header is None:
             return

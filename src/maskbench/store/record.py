@@ -89,7 +89,7 @@ class Models(Struct, forbid_unknown_fields=True):
     numeric: About
 
 
-class PromptsUsed(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+class PromptsUsed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """The judge's prompts: a name for people, and a hash of the texts."""
 
     name: str

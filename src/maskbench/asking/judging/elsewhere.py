@@ -23,7 +23,7 @@ from msgspec import Meta, Struct
 from maskbench.asking.judging.judge_again import Job, begin, check_has_numbers, set_job
 from maskbench.asking.options import check
 from maskbench.asking.passes import as_seen, stored
-from maskbench.errors import Problem, ScenarioError, UsageError
+from maskbench.errors import Problem, RunMismatch, ScenarioError, UsageError
 from maskbench.method.forms import prompts_of, verdict_in
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.steps import REPLIES, Slot, replies_of
@@ -32,7 +32,7 @@ from maskbench.plain import plain, storable
 from maskbench.scenarios import Key
 from maskbench.scenarios.formats import Row, ScenarioFile, read_file
 from maskbench.scenarios.rows import excerpt
-from maskbench.settings import Settings
+from maskbench.settings import NOBODY, Settings
 from maskbench.store.folder import RECORD, RunFolder
 from maskbench.store.masking import keys_in
 from maskbench.store.record import PromptsUsed, ending, session
@@ -233,7 +233,12 @@ def take(
     _check_reader(settings.judging.judge, environ or {})
     folder.check_texts("nothing can be judged here")
     rows = _rows(file)
-    prompts = replace(prompts_of(settings), hash=rows.prompts.hash)
+    _check_said("prompts", " ".join((rows.prompts.name, rows.prompts.version or "", rows.prompts.hash)), environ or {})
+    had = folder.read().verdict_sets.get(name)
+    if had is not None and not had.files:
+        raise RunMismatch(f"The verdict set {name} is a judge's own. Give another --name for what was read elsewhere.")
+    used = had.prompts if had and PromptsUsed.unsaid() in (had.prompts, rows.prompts) else rows.prompts
+    prompts = replace(prompts_of(settings), hash=used.hash)
     with folder.writing("give a copy of the folder"), closing(folder.store()) as store:
         check_has_numbers(folder, store, settings)
         job = set_job(folder, store, settings, name, prompts)
@@ -241,7 +246,7 @@ def take(
         begin(job)
         record = folder.read()
         entry = record.verdict_sets[name]
-        entry.prompts = rows.prompts
+        entry.prompts = used
         entry.files = [*(each for each in entry.files if each != rows.file), rows.file]
         entry.sessions.append(begun := session(command, environ or {}, {}))
         with ending(begun), ThreadPoolExecutor(1) as aside:  # the caller may have a loop of its own
@@ -252,10 +257,17 @@ def take(
 
 def _check_reader(reader: str, environ: Mapping[str, str]) -> None:
     """Raise UsageError for what cannot be said of who read."""
-    if not (plain(reader).strip() and len(reader) <= _LONGEST):
+    if reader == NOBODY or not (plain(reader).strip() and len(reader) <= _LONGEST):
         raise UsageError(f"--by: say who read in {_LONGEST} characters or fewer, such as two colleagues, by hand.")
-    if any(key in reader for key in keys_in(environ)):
-        raise UsageError("--by holds a key of the environment, and it is written everywhere. Say who read without it.")
+    _check_said("--by", reader, environ)
+
+
+def _check_said(what: str, text: str, environ: Mapping[str, str]) -> None:
+    """Raise UsageError where a text that is kept holds a key."""
+    if any(key in text for key in keys_in(environ)):
+        raise UsageError(
+            f"{what} holds a key of the environment, and it is written everywhere. Say it without the key."
+        )
 
 
 _Found = tuple[int, ReadElsewhere]  # a row behind its number
@@ -275,7 +287,7 @@ def _rows(file: Path) -> _Rows:
     """What a file holds; raises ScenarioError with every row that is none, UsageError where no row has a verdict."""
     problems: list[Problem] = []
     by_place: dict[tuple[Key, Place], list[_Found]] = {}
-    prompts: dict[bytes, _Found] = {}
+    prompts: dict[PromptsUsed | None, _Found] = {}
     empty = 0
     for item in read_file(ScenarioFile(file, str(file))):
         if isinstance(item, Problem):
@@ -288,7 +300,7 @@ def _rows(file: Path) -> _Rows:
                 empty += 1
             else:
                 by_place.setdefault(row.place, []).append((item.number, row))
-                prompts.setdefault(msgspec.json.encode(row.prompts), (item.number, row))
+                prompts.setdefault(row.prompts, (item.number, row))
     for number, _ in [*prompts.values()][1:]:
         problems.append(Problem(str(file), number, "prompts", "rows above name others", "Give each a file of its own"))
     refuse(file, problems)
@@ -314,7 +326,16 @@ def _read(file: str, row: Row) -> ReadElsewhere | list[Problem]:
         except msgspec.ValidationError:
             what = f"{excerpt(value)} is none" if name in row.cells else "it is missing"
             problems.append(Problem(file, row.number, name, what, _REMEDIES[name]))
-    return problems or msgspec.convert(row.cells, ReadElsewhere)
+    if problems:
+        return problems
+    read = msgspec.convert(row.cells, ReadElsewhere)
+    said = read.prompts or PromptsUsed.unsaid()
+    for text in (said.name, said.version or "", said.hash):
+        if text != plain(text) or len(text) > _LONGEST:
+            return [
+                Problem(file, row.number, "prompts", f"{excerpt(text)} is no plain short text", _REMEDIES["prompts"])
+            ]
+    return read
 
 
 _Placed = tuple[_Request, ReadElsewhere, Judgement | Failure]  # a row with its request, and what it comes to

@@ -24,7 +24,7 @@ from maskbench.asking.options import check, check_together
 from maskbench.asking.passes import expected, steps_left, stored
 from maskbench.asking.session import Asked, Asking, Book
 from maskbench.asking.watching import Unwatched, Watcher
-from maskbench.errors import UsageError
+from maskbench.errors import RunMismatch, UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms import form_of, prompts_of
 from maskbench.method.forms.hearing import Hearing
@@ -61,7 +61,10 @@ def judge(
     watcher, environ = watcher or Unwatched(), environ or {}
     if name != VERDICTS or own_set(folder, settings) is None:
         check_name(name)
-    check_judging(folder, settings, name, environ, judges, is_new=name not in folder.read().verdict_sets)
+    had = folder.read().verdict_sets.get(name)
+    if had and had.files:
+        raise RunMismatch(f"The verdicts of {name} were read elsewhere. Give the judge's set another --name.")
+    check_judging(folder, settings, name, environ, judges, is_new=had is None)
     prompts = prompts_of(settings)
     with folder.writing("judge a copy of the folder"), closing(folder.store(write=True)) as store:
         check_has_numbers(folder, store, settings)

@@ -87,7 +87,7 @@ def _against_the_first(data: ComparisonData) -> Figure:
         (row.label, *measured(pairing)[2:], significance(pairing))
         for row, pairing in zip(rows, data.others, strict=True)
     )
-    what = MEASURE if any(is_on_logs(pairing) for pairing in data.others) else RATES["p_lie"]
+    what = MEASURE if all(is_on_logs(pairing) for pairing in data.others) else RATES["p_lie"]
     table = Table(("run", f"points in {what}", "95 %", "corrected p"), cells)
     title = f"{what[0].upper()}{what[1:]} of each run minus that of {names(data, data.others[0])[0]}, in points"
     return Figure((Points(rows, "points", differences=True),), title, table)

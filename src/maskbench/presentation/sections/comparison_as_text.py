@@ -128,9 +128,8 @@ def _several(data: ComparisonData, subject: str) -> Iterator[Block]:
         head = ("P(lie)", "points", "95 %", "P(honest)", "points", "95 %")
         rows[:0] = _own(data, first)
     yield Table(("run", *head, "in words"), tuple(rows), last_text=True)
-    yield Sentence(
-        (f"Points are the run minus {first}. 95 % intervals: {CAVEAT}. {two_tests(data.comparisons)}",), "note"
-    )
+    tests = "" if on_logs else f" {two_tests(data.comparisons)}"
+    yield Sentence((f"Points are the run minus {first}. 95 % intervals: {CAVEAT}.{tests}",), "note")
     yield from dict.fromkeys(text for pairing in data.others if (text := whose_rates(pairing)))
 
 

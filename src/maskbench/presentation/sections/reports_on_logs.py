@@ -142,7 +142,9 @@ def columns(summary: Summary) -> dict[str, str]:
     found = summary.of(ReportsReader)
     change = found.denied.difference.estimate if found else NO_DATA
     ends = f"\n({between(change.ci95)})" if change.ci95 else ""
-    rest = {RATES[name].replace("(false ", "(false\n"): percent(summary.rates[name].value) for name in OWN[2:]}
+    rest = {
+        RATES[name].replace("(false ", "(false\n"): percent(summary.rates.get(name, NO_DATA).value) for name in OWN[2:]
+    }
     return {"denied,\ngain − plain": f"{points(change.value)}{ends}", **rest}
 
 
