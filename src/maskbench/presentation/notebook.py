@@ -102,7 +102,7 @@ class ShownPage(_AsPrinted, Page):
 
     def __repr__(self) -> str:
         runs = (str(row.result.path) for board in self.tables for row in board.rows)
-        more = f"{shlex.join(['maskbench', 'leaderboard', *runs, '--full'])} (and the options of this one)"
+        more = shlex.join(["maskbench", "leaderboard", *runs, "--full"])
         return text(list(board_blocks(self, more)), 100).rstrip("\n")
 
 
