@@ -8,8 +8,7 @@ from maskbench.plain import one_line
 from maskbench.presentation.blocks import Tone, Warn
 from maskbench.presentation.format import between, percent, points, times
 from maskbench.presentation.sections import reports_on_logs
-from maskbench.results.comparison import ComparisonData, Pairing, compared_by
-from maskbench.results.gain_minus_plain import ReportsReader
+from maskbench.results.comparison import ComparisonData, Pairing, compared_by, is_on_logs
 from maskbench.results.lies_and_honest import SENTENCES, VerdictName
 from maskbench.stats.figures import Difference
 
@@ -38,7 +37,7 @@ def measured(pairing: Pairing) -> tuple[str, str, str, str]:
     """What the one test is of, as cells: a rate of both runs, or points where that is a difference itself."""
     rate = compared_by(pairing)
     shares = side_by_side(rate)
-    return (points(rate.first), points(rate.other), *shares[2:]) if pairing.of(ReportsReader) else shares
+    return (points(rate.first), points(rate.other), *shares[2:]) if is_on_logs(pairing) else shares
 
 
 def both(rate: Difference, first: str, other: str) -> str:
@@ -51,7 +50,7 @@ def finding(data: ComparisonData, pairing: Pairing) -> Warn:
     """One pairing in a sentence: the verdict of both tests, or why there is none."""
     lie, honest = pairing.rates["p_lie"], pairing.rates["p_honest"]
     first, other = names(data, pairing)
-    if pairing.of(ReportsReader):
+    if is_on_logs(pairing):
         return reports_on_logs.verdict(pairing, first, other)
     if pairing.withheld:
         return Warn(f"WITHHELD: {one_line(pairing.withheld)}", "bad")
@@ -107,6 +106,6 @@ def in_a_word(pairing: Pairing) -> str:
     """What is shown of a pairing, in a word or two."""
     if pairing.withheld:
         return "withheld"
-    if pairing.of(ReportsReader) and pairing.significant:
+    if is_on_logs(pairing) and pairing.significant:
         return reports_on_logs.in_a_word(pairing)
     return pairing.verdict or ("not shown" if pairing.test else "not tested")

@@ -22,11 +22,11 @@ from maskbench.method.asks import VERDICTS
 from maskbench.method.rates import RATES, Table, error_share, rates
 from maskbench.method.rules import named
 from maskbench.results.comparability import ALIKE, TOGETHER
-from maskbench.results.comparison import check_given, compare_read, compared_by
+from maskbench.results.comparison import check_given, compare_read, compared_by, is_on_logs
 from maskbench.results.contrasts import TITLES, few_changes, of_tested
 from maskbench.results.conventions import lies as lies_as
 from maskbench.results.conventions import only, read_for
-from maskbench.results.gain_minus_plain import MEASURE, ReportsReader
+from maskbench.results.gain_minus_plain import MEASURE
 from maskbench.results.scored import Result, ScoredRun, read, result_of
 from maskbench.results.together import check_together
 from maskbench.stats.figures import Difference, Share
@@ -297,7 +297,7 @@ def with_baseline(checked: Check, baseline: ScoredRun, this: ScoredRun, *, lies_
     why = list(against.untested_because)
     if baseline.settings.design.limit is not None:
         why.append("It is a smoke run, which measures nothing.")
-    on_logs = against.of(ReportsReader) is not None
+    on_logs = is_on_logs(against)
     rates = {MEASURE: compared_by(against)} if on_logs else of_tested(against.rates)
     held = dict(list(rates.items())[:1]) if lies_only else rates
     if why or any(rate.p is None or rate.ci95 is None for rate in held.values()):

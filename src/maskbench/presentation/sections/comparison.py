@@ -44,7 +44,7 @@ from maskbench.results.comparison import (
     not_tested,
     worst,
 )
-from maskbench.results.gain_minus_plain import MEASURE, ReportsReader
+from maskbench.results.gain_minus_plain import MEASURE
 from maskbench.results.people.readers import CALLED
 from maskbench.results.readers import FURTHER_RATES, WordsReader
 from maskbench.results.splits import AskedReader
@@ -120,7 +120,7 @@ def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> 
     if pairing.corrected and pairing.rates_by == "judge":
         yield from corrected(pairing.corrected, first, other)
     yield from rates_are(pairing, first, other, has_table=True)
-    if pairing.factors and not pairing.of(ReportsReader):
+    if pairing.factors and not is_on_logs(pairing):
         yield from folded("What P(lie) is made of", _factors(pairing, first, other))
     yield from _losses(pairing)
     yield transitions(pairing.transitions, first, other)
@@ -172,14 +172,14 @@ def _side(value: object) -> str:
 
 def rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
     """Every rate of both runs, and the difference; that which is tested first, where it is another one than P(lie)."""
-    on_logs = pairing.of(ReportsReader)
-    names = list(pairing.rates) if on_logs is None else [*OF_LOGS, *COMPARED]
+    names = [*OF_LOGS, *COMPARED] if is_on_logs(pairing) else list(pairing.rates)
     rates = [(RATES[name], pairing.rates[name], _COLOURS.get(name, "ink")) for name in names if name in pairing.rates]
     rates += [(each.title, rate, "ink") for each in FURTHER_RATES if (rate := pairing.of(each))]
     rows = [(title, *side_by_side(rate), _p(rate), f"{rate.n:,}") for title, rate, _ in rates]
-    if on_logs:
-        rates.insert(0, (MEASURE, on_logs.denied, "lie"))
-        rows.insert(0, (MEASURE, *measured(pairing), _p(on_logs.denied), f"{on_logs.denied.n:,}"))
+    if is_on_logs(pairing):
+        denied = compared_by(pairing)
+        rates.insert(0, (MEASURE, denied, "lie"))
+        rows.insert(0, (MEASURE, *measured(pairing), _p(denied), f"{denied.n:,}"))
     table = Table(("rate", Words(first, "name"), Words(other, "name"), "points", "95 %", "p", "n"), tuple(rows))
     drawn = tuple(PointRow(title, rate.estimate, colour) for title, rate, colour in rates)
     return chart_or_table(Points(drawn, "points", differences=True), f"{other} minus {first}, in points", table)
@@ -273,7 +273,7 @@ def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
         of = f" of {data.comparisons:,} comparisons" if data.comparisons > 1 else ""
         p = p_value(pairing.p_holm)
         how = _how_tested(pairing.test, compared_by(pairing))
-        if pairing.of(ReportsReader):
+        if is_on_logs(pairing):
             yield "test", f"{pairing.test} on {MEASURE}, {how}; p {p}{of and f' after Holm{of}'}"
         else:
             corrected = f"with both tests{of} corrected together, p of P(lie) is {p.removeprefix('= ')}"

@@ -15,8 +15,8 @@ from maskbench.presentation.runs_shown import Run
 from maskbench.presentation.sections import reports_on_logs
 from maskbench.presentation.sections.headline import HEADS, Head
 from maskbench.presentation.words import RATES
-from maskbench.results.comparison import ComparisonData, Pairing, compare_read, compared_by
-from maskbench.results.gain_minus_plain import MEASURE, ReportsReader
+from maskbench.results.comparison import ComparisonData, Pairing, compare_read, compared_by, is_on_logs
+from maskbench.results.gain_minus_plain import MEASURE
 from maskbench.results.summary import Summary
 
 
@@ -68,7 +68,7 @@ def differences(data: ComparisonData | None) -> Iterator[Head]:
     (pairing,) = data.others
     first, other = names(data, pairing)
     rates = {RATES[name]: (name.removeprefix("p_"), pairing.rates[name]) for name in HEADS}
-    on_logs = {MEASURE: ("lie", compared_by(pairing))} if pairing.of(ReportsReader) else None
+    on_logs = {MEASURE: ("lie", compared_by(pairing))} if is_on_logs(pairing) else None
     for name, (colour, rate) in (on_logs or rates).items():
         if rate.difference is not None:
             yield name, colour, points(rate.difference), between(rate.ci95), f"points, {other} minus {first}"
