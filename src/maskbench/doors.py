@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maskbench.cli.console import command, environment, print_json, say, stderr, stdout
+    from maskbench.asking.progress import stderr
+    from maskbench.cli.console import command, environment, print_json, say, stdout
     from maskbench.cli.options import flag, option
     from maskbench.install import install
     from maskbench.method.control_marks import before_mark, control_mark
@@ -89,7 +90,8 @@ _HOMES = {
     "stats.intervals": "interval",  # around the share of pairs that a direction tells apart
     "plain": "is_visible literal plain",  # a text made harmless
     "store.machines": "read_nodes",  # what each machine did, as the report reads it
-    "cli.console": "command environment print_json say stderr stdout",
+    "asking.progress": "stderr",
+    "cli.console": "command environment print_json say stdout",
     "cli.options": "flag option",
 }
 

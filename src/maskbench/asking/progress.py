@@ -48,7 +48,7 @@ class Display(RunLog):
         `line_seconds` is the time between plain lines, where `console` is no terminal; `told` is RunLog's.
         """
         super().__init__(log, told)
-        self._console = console or _stderr()
+        self._console = console or stderr()
         self._line_seconds = line_seconds
         self._live: Live | None = None
         self._next = self._began = 0.0
@@ -155,7 +155,8 @@ class Display(RunLog):
         self._console.print(Text(plain(line)), soft_wrap=True)
 
 
-def _stderr() -> Console:
+def stderr() -> Console:
+    """Where everything but results goes: stderr, or the cell of a notebook."""
     from rich.console import Console
 
     return Console(stderr=True, markup=False, emoji=False, highlight=False)

@@ -120,13 +120,6 @@ def environment() -> dict[str, str]:
     return services.environment(Path.cwd())
 
 
-def stderr() -> Console:
-    """Where everything but results goes."""
-    from rich.console import Console
-
-    return Console(stderr=True, markup=False, emoji=False, highlight=False)
-
-
 def stdout() -> Console:
     """Where results go; 120 columns where that is no terminal and nothing else is said."""
     from rich.console import Console

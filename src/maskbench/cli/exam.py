@@ -19,7 +19,6 @@ from maskbench.cli.console import (
     print_data,
     print_plan,
     say,
-    stderr,
     with_rights,
 )
 from maskbench.cli.options import DryRun, Shared, flag, option, takes
@@ -160,7 +159,7 @@ def _examine(settings: Settings, folder: Path, repeat: int, paper: Paper, stop_e
     from maskbench.asking.judging.sitting import examine
     from maskbench.asking.progress import Display
 
-    display = Display(stderr(), ExamFolder(folder).log)
+    display = Display(None, ExamFolder(folder).log)
     return examine(settings, folder, repeat, environment(), display, sys.argv, paper=paper, stop_early=stop_early)
 
 

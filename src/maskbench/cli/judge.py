@@ -22,7 +22,6 @@ from maskbench.cli.console import (
     print_plan,
     print_summary,
     say,
-    stderr,
     stdout,
 )
 from maskbench.cli.options import FULL, SAME, DryRun, RulesOfRun, Run, flag, option, takes
@@ -232,7 +231,7 @@ def _judge(folder: RunFolder, settings: Settings, name: str, rules: str | None, 
     from maskbench.results.scored import result
 
     with interruptible(lambda: line if name in folder.read().verdict_sets else command(*sys.argv[1:])):
-        judge(folder, settings, name, environment(), Display(stderr(), folder.log), sys.argv)
+        judge(folder, settings, name, environment(), Display(None, folder.log), sys.argv)
     summary = result(folder, rules, name)
     _keep_summary(folder, name)
     return summary

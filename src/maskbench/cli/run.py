@@ -27,7 +27,6 @@ from maskbench.cli.console import (
     print_summary,
     resume_line,
     say,
-    stderr,
     with_rights,
 )
 from maskbench.cli.option_file import run_file
@@ -183,7 +182,7 @@ def _measure(
     from maskbench.asking.progress import Display
     from maskbench.measurement import measure
 
-    watcher = Display(stderr(), folder.log)
+    watcher = Display(None, folder.log)
     before = folder.sessions()
     with interruptible(lambda: _go_on(folder), lambda: folder.exists):
         summary = measure(settings, folder.path, environ, watcher, sys.argv)
