@@ -21,7 +21,7 @@ from maskbench.interop.verdict_tables import is_verdict_table, read_verdict_tabl
 from maskbench.interop.verdict_tables import scenarios_in as verdict_scenarios
 from maskbench.models.chat.services import environment
 from maskbench.scenarios import open_set
-from maskbench.scenarios.formats import Header, Row, ScenarioFile, read_file
+from maskbench.scenarios.formats import Header, Item, Row, ScenarioFile, read_file
 from maskbench.store.folder import RunFolder
 from maskbench.store.source import TITLES
 from maskbench.types import ImportForm, Scenario
@@ -34,10 +34,12 @@ ReadRows: TypeAlias = Callable[[Path, SourceFacts], tuple[Source, list[ImportedS
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How one format is recognised and read; `scenarios` and `labels` read those that the source holds, where it
-    does."""
+    """How one format is recognised, by a file and what stands first in it, and how it is read.
 
-    fits: Callable[[Path], bool]
+    `scenarios` and `labels` read those that the source holds, where it does.
+    """
+
+    fits: Callable[[Path, Item | None], bool]
     read: ReadRows
     scenarios: Callable[[Path, SourceFacts], list[Scenario]] | None = None
     labels: Callable[[Path, RunFolder], None] | None = None
@@ -127,8 +129,9 @@ def _cause(path: Path) -> str:
 def _recognised(path: Path) -> ImportForm | None:
     """The format of the first file that is in any; None where none is."""
     for file in [path] if path.is_file() else filter(Path.is_file, _entries(path)):
+        first = _first(file)
         for name, reader in READERS.items():
-            if reader.fits(file):
+            if reader.fits(file, first):
                 return name
     return None
 
@@ -144,29 +147,29 @@ def _head(path: Path) -> bytes:
         return file.read(_HEAD)
 
 
-def _first(path: Path) -> Header | Row | Problem | None:
+def _first(path: Path) -> Item | None:
     """The header of a CSV file, or the first line of JSONL; None for a file of another kind, or an empty one."""
     return next(read_file(ScenarioFile(path, str(path))), None) if path.suffix.lower() in _LINES else None
 
 
-def columns_in(path: Path) -> Sequence[str]:
+def _columns(first: Item | None) -> Sequence[str]:
     """The column names of a CSV file; empty for anything else."""
-    return first.columns if isinstance(first := _first(path), Header) else ()
+    return first.columns if isinstance(first, Header) else ()
 
 
-def first_object(path: Path) -> Mapping[str, object]:
+def _object(first: Item | None) -> Mapping[str, object]:
     """The first line of a JSONL file as an object; empty for anything else."""
-    return first.cells if isinstance(first := _first(path), Row) else {}
+    return first.cells if isinstance(first, Row) else {}
 
 
 READERS: Mapping[ImportForm, Reader] = {
     "verdicts": Reader(
-        lambda path: is_verdict_table(columns_in(path)),
+        lambda _, first: is_verdict_table(_columns(first)),
         read_verdict_table,
         verdict_scenarios,
         take_readings,
     ),
-    "published": Reader(lambda path: is_published(columns_in(path)), read_published, scenarios_in),
-    "transcripts": Reader(lambda path: is_transcript(first_object(path)), read_transcripts),
-    "inspect": Reader(lambda path: is_log(_head(path)), read_log, scenarios_of_log),
+    "published": Reader(lambda _, first: is_published(_columns(first)), read_published, scenarios_in),
+    "transcripts": Reader(lambda _, first: is_transcript(_object(first)), read_transcripts),
+    "inspect": Reader(lambda path, _: is_log(_head(path)), read_log, scenarios_of_log),
 }
