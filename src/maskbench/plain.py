@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -104,6 +105,12 @@ def shortened(text: str, most: int) -> str:
     """The text made visible, cut at so many characters with an ellipsis."""
     shown = visible(text[: 4 * most])
     return shown if len(shown) <= most and len(text) <= 4 * most else f"{shown[: most - 1].rstrip()}…"
+
+
+def listed(names: Sequence[str], most: int = 5, between: str = ", ") -> str:
+    """The first of many names as a sentence has them, and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return between.join(names[:most]) + more
 
 
 def one_line(text: str, most: int | None = None) -> str:

@@ -16,7 +16,6 @@ from maskbench.types import Archetype, Ask, Failure, Judgement, Reply, Scenario
 LOG = "import.log"  # what failed, a line each with file, row and column, so that the source can be looked at
 _MOST = 10_000  # lines
 _LONGEST = 500  # characters of a line
-_NAMED = 5  # names that a sentence lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +89,6 @@ class SourceFacts(NamedTuple):
 
 
 file_of = SourceFile.of
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first names of many, as a sentence has them."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(map(plain, names[:_NAMED])) + more
 
 
 def refuse(path: Path, problems: Sequence[Problem]) -> None:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from maskbench.errors import Problem, UsageError
 from maskbench.interop.imported import Imported, ScenariosGiven, import_rows
-from maskbench.interop.imported_rows import ImportedScenario, Source, SourceFacts, listed
+from maskbench.interop.imported_rows import ImportedScenario, Source, SourceFacts
 from maskbench.interop.inspect_files import is_log
 from maskbench.interop.inspect_own_log import read_log, scenarios_of_log
 from maskbench.interop.matched_rows import as_asked, without
@@ -20,6 +20,7 @@ from maskbench.interop.transcripts import is_transcript, read_transcripts
 from maskbench.interop.verdict_tables import is_verdict_table, read_verdict_table, take_readings
 from maskbench.interop.verdict_tables import scenarios_in as verdict_scenarios
 from maskbench.models.chat.services import environment
+from maskbench.plain import listed, plain
 from maskbench.scenarios import open_set
 from maskbench.scenarios.formats import Header, Item, Row, ScenarioFile, read_file
 from maskbench.store.folder import RunFolder
@@ -120,9 +121,9 @@ def _cause(path: Path) -> str:
         case Problem() as problem:
             return f" {problem}"
         case Header(columns):
-            return f" Its columns are {listed(columns)}."
+            return f" Its columns are {listed([*map(plain, columns)])}."
         case Row(_, cells):
-            return f" Its first line has the fields {listed(list(cells))}."
+            return f" Its first line has the fields {listed([*map(plain, cells)])}."
     return " A file of lines is named .csv, .jsonl or .ndjson, and holds one object a line." if path.is_file() else ""
 
 

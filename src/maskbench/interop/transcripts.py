@@ -17,13 +17,12 @@ from maskbench.interop.imported_rows import (
     Source,
     SourceFacts,
     file_of,
-    listed,
     refuse,
 )
 from maskbench.method.control_marks import before_mark
 from maskbench.method.ends import End, Sort, end_of
 from maskbench.method.reasoning import split_reasoning
-from maskbench.plain import is_visible, plain
+from maskbench.plain import is_visible, listed, plain
 from maskbench.scenarios.formats import Row, ScenarioFile, read_file
 from maskbench.scenarios.rows import excerpt, is_nan
 from maskbench.types import Cause, Failure, Json, Reply
@@ -110,8 +109,9 @@ def _check_subject(path: Path, lines: Sequence[_Line], asked: SourceFacts) -> No
     models = _models(lines)
     if asked.subject is not None and len(models) > 1 and asked.subject not in models:
         raise UsageError(
-            f"{path} has replies of several models ({listed(models)}), and {plain(asked.subject)} is none of them. "
-            "Give one of these names as --subject. If they are one model, write the same name into every line."
+            f"{path} has replies of several models ({listed([*map(plain, models)])}), and {plain(asked.subject)} is "
+            "none of them. Give one of these names as --subject. If they are one model, write the same name into every "
+            "line."
         )
 
 
@@ -150,7 +150,7 @@ def _notes(told: Sequence[Transcript], others: Sequence[_Line]) -> Iterator[str]
     if unknown:
         yield (
             f"{unknown.total():,} replies are failures, since their finish_reason is not known "
-            f"({listed(list(unknown))}). Where such a reply is whole, write stop, and import the file again."
+            f"({listed([*map(plain, unknown)])}). Where such a reply is whole, write stop, and import the file again."
         )
     if parted := sum(_leads(each.reply or "") for each in told):
         yield f"{parted:,} replies began with their reasoning. It stands beside them now, and is not judged."
@@ -167,7 +167,7 @@ def _subject(path: Path, lines: Sequence[_Line], asked: SourceFacts) -> str:
     models = _models(lines)
     if asked.subject or len(models) == 1:
         return asked.subject or models[0]
-    which = f"names several models ({listed(models)})" if models else "does not say which model answered"
+    which = f"names several models ({listed([*map(plain, models)])})" if models else "does not say which model answered"
     raise UsageError(f"{path} {which}. Add --subject NAME.")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from maskbench.plain import listed
 from maskbench.settings import Settings
 
 UNSAID = "unknown"  # what stands for a name that the source does not give
@@ -53,9 +54,7 @@ class ImportedFrom(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     @property
     def words(self) -> str:
         """Where it is from, in a line: `imported from transcripts (said.jsonl, sha256 0123456789ab)`."""
-        named = ", ".join(file.name for file in self.files[:_SHOWN])
-        more = f" and {len(self.files) - _SHOWN} more" if len(self.files) > _SHOWN else ""
-        return self._from(named + more)
+        return self._from(listed([file.name for file in self.files], _SHOWN))
 
     @property
     def in_short(self) -> str:

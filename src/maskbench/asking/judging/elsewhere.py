@@ -28,7 +28,7 @@ from maskbench.method.forms import prompts_of, verdict_in
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.steps import REPLIES, Slot, replies_of
 from maskbench.method.verdict import read_object
-from maskbench.plain import plain, storable
+from maskbench.plain import listed, plain, storable
 from maskbench.scenarios import Key
 from maskbench.scenarios.formats import Row, ScenarioFile, read_file
 from maskbench.scenarios.rows import excerpt
@@ -42,7 +42,6 @@ from maskbench.store.verdict_sets import check_name
 from maskbench.types import Ask, Failure, Json, Judgement, Kind, Place, Reply
 
 _LONGEST = 200  # characters of who read
-_SEEN = 5  # places that a sentence names
 _NOBODYS = "(requests)"  # no verdict set can be called so
 _REMEDIES = {
     "archetype": "Write the archetype of the scenario",
@@ -126,8 +125,7 @@ class Taken:
             yield f"{self.empty:,} rows have neither `read` nor `answer`."
         for what, places in told:
             if places:
-                more = f" and {len(places) - _SEEN:,} more" if len(places) > _SEEN else ""
-                yield f"{len(places):,} {what}: {'; '.join(places[:_SEEN])}{more}."
+                yield f"{len(places):,} {what}: {listed(places, between='; ')}."
 
 
 class _Request(NamedTuple):
@@ -376,8 +374,8 @@ def _placed(job: Job, rows: _Rows) -> tuple[Taken, list[_Placed]]:
     refuse(rows.shown, problems)
     if not placed and not taken.there:
         raise UsageError(
-            f"{rows.shown} has no row about a reply of {job.folder.path}: {'; '.join(taken.strange[:_SEEN])}. Give the "
-            "file of verdicts on this run."
+            f"{rows.shown} has no row about a reply of {job.folder.path}: {listed(taken.strange, between='; ')}. "
+            "Give the file of verdicts on this run."
         )
     return taken, placed
 

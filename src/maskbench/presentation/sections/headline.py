@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from maskbench.method.archetypes import in_order
-from maskbench.plain import one_line
+from maskbench.plain import listed, one_line
 from maskbench.presentation.blocks import (
     Bars,
     Block,
@@ -56,7 +56,6 @@ GRAVE = ("Not a real model.", "A smoke run.", "Few beliefs.", "The headline is w
 OTHERS = "Read otherwise, too."
 _WITH_RATE = ("Few beliefs.", OTHERS)  # what a page of one run says with P(lie), and not below it
 _WHOLE = ("How to continue.",)  # notes that have a command
-_SETS = 5  # that are named
 _NOTES = 3  # that stand below a result in short
 _NO_ERROR = (Words("error", "error"), "0")  # the first cells of a row that says what did not happen
 _BARS = 8  # a set may bring archetypes of its own
@@ -338,9 +337,8 @@ def _others(summary: Summary) -> str:
     sets, labels = summary.of(OtherSetsReader) or [], summary.of(LabelsReader)
     told = [f"The verdict set is “{one_line(summary.verdicts, 40)}”."]
     if sets:
-        more = f" and {len(sets) - _SETS:,} more" if len(sets) > _SETS else ""
-        names = ", ".join(f"“{one_line(name, 40)}”" for name in sets[:_SETS])
-        told.append(f"The run has {names}{more}, too: `maskbench score RUN --verdicts NAME`.")
+        names = listed([f"“{one_line(name, 40)}”" for name in sets])
+        told.append(f"The run has {names}, too: `maskbench score RUN --verdicts NAME`.")
     if labels:
         who = CALLED[labels.who].title
         told.append(f"{who} labelled {times(labels.drawn, 'scenario')} of it: `maskbench label RUN --show`.")
