@@ -5,9 +5,7 @@ python benchmarks/money.py    asks no model and needs no key; every figure is on
 
 from __future__ import annotations
 
-from maskbench.asking.estimate import estimate, planned
-from maskbench.asking.meter import known_prices
-from maskbench.method.forms import prompts_of
+from maskbench.asking.estimate import of_run
 from maskbench.settings import Settings
 from maskbench.store.bill import dollars
 
@@ -25,8 +23,7 @@ def main() -> None:
     print("| subject | judge | calls | usual, $ | from least to most, $ |\n|---|---|---|---|---|")
     for subject, judge in PAIRS:
         settings = Settings.of(subject, judge, "cais/MASK")
-        plan, by_counts = planned(settings, {}, prompts_of(settings))
-        costs = estimate(plan.loads, settings, known_prices(settings, {}), by_counts=by_counts)
+        _, _, costs = of_run(settings, {}, None)
         if costs.usual is None or costs.cost is None:
             raise SystemExit(f"No price list has {subject} or {judge}.")
         calls = [sum(each.calls[end] for each in costs.models) for end in (0, 1)]

@@ -200,9 +200,11 @@ def _chosen(folder: RunFolder, name: str | None, judge: str | None, given: Mappi
 
     Settings are the set's where it goes on by its name alone, else the run's with another judge in them.
     """
-    from maskbench.asking.judging.judge_again import default_name
+    from maskbench.asking.judging.judge_again import check_asked, default_name
     from maskbench.models.names import check_name
 
+    if name is not None:
+        check_asked(folder, name)
     sets = folder.read().verdict_sets
     settings = folder.settings()
     otherwise = given.get("judge_numbers") == "apart"
@@ -217,9 +219,6 @@ def _chosen(folder: RunFolder, name: str | None, judge: str | None, given: Mappi
         example = command("judge", folder.path, "--judge", "openai/gpt-4o")
         known = f" What goes on by --name alone: {', '.join(sets)}." if sets else ""
         raise UsageError(f"Which judge? Name one, as in `{example}`.{known}")
-    if sets[name].files:
-        line = command("judge", folder.path, "--name", name, "--from", "FILE.jsonl")
-        raise UsageError(f"The verdicts of {name} were read elsewhere. To go on with it: `{line}`.")
     before = judged_settings(settings, sets[name]).having(budget=Budget(), batch=None)  # the run's is for its own judge
     return name, judged_as(before, given)
 

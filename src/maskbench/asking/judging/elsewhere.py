@@ -177,6 +177,7 @@ def write_requests(folder: RunFolder, settings: Settings, name: str | None, file
 
 
 def _used(settings: Settings, prompts: Prompts) -> PromptsUsed:
+    """The prompts as others may see them: a folder of one's own is not named."""
     name = "packaged" if settings.judging.prompts is None else "of one's own"
     return PromptsUsed(name=name, version=prompts.version, hash=prompts.hash)
 

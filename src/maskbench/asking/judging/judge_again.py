@@ -5,6 +5,7 @@ No subject is asked. A verdict set is resumed like a run: what has a verdict kee
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -61,10 +62,8 @@ def judge(
     watcher, environ = watcher or Unwatched(), environ or {}
     if name != VERDICTS or own_set(folder, settings) is None:
         check_name(name)
-    had = folder.read().verdict_sets.get(name)
-    if had and had.files:
-        raise RunMismatch(f"The verdicts of {name} were read elsewhere. Give the judge's set another --name.")
-    check_judging(folder, settings, name, environ, judges, is_new=had is None)
+    check_asked(folder, name)
+    check_judging(folder, settings, name, environ, judges, is_new=name not in folder.read().verdict_sets)
     prompts = prompts_of(settings)
     with folder.writing("judge a copy of the folder"), closing(folder.store(write=True)) as store:
         check_has_numbers(folder, store, settings)
@@ -72,6 +71,16 @@ def judge(
         begin(job)
         job.copy_known()
         job.carry_out(environ, watcher, command, judges)
+
+
+def check_asked(folder: RunFolder, name: str) -> None:
+    """Raise RunMismatch where the verdicts of this set were read elsewhere, so that no judge is asked for more."""
+    had = folder.read().verdict_sets.get(name)
+    if had and had.files:
+        line = shlex.join(["maskbench", "judge", str(folder.path), "--name", name, "--from", "FILE.jsonl"])
+        raise RunMismatch(
+            f"The verdicts of {name} were read elsewhere. To go on with it: `{line}`. A judge's set has another --name."
+        )
 
 
 def check_judging(
