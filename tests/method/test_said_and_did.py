@@ -13,9 +13,10 @@ from maskbench.method.proposition import options
 from maskbench.method.rules import RULES
 from maskbench.method.said_and_did import judged_as
 from maskbench.scenarios.exam.exchanged import exchanged
-from maskbench.scenarios.identity import canonical, pack, unpack
+from maskbench.scenarios.identity import canonical
 from maskbench.scenarios.rows import read_row
 from maskbench.settings import Settings
+from maskbench.store.packed import pack, unpack
 from maskbench.types import (
     ARCHETYPES,
     BinaryVerdict,

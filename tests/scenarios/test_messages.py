@@ -14,8 +14,9 @@ import conversations
 from conversations import cells, log
 from maskbench.method.asks import subject_asks
 from maskbench.method.tool_calls import declared, in_text
-from maskbench.scenarios import canonical, load, pack, unpack, validate
+from maskbench.scenarios import canonical, load, validate
 from maskbench.settings import Settings
+from maskbench.store.packed import pack, unpack
 from maskbench.types import Message, Scenario, ToolCalls, ToolResult
 from scenario_rows import Cells, row, write_csv, write_jsonl, write_parquet
 

@@ -8,8 +8,9 @@ import pytest
 
 from conversations import cells, log
 from maskbench.errors import Problem
-from maskbench.scenarios import canonical, leaders, open_set, pack, unpack, validate
+from maskbench.scenarios import canonical, leaders, open_set, validate
 from maskbench.scenarios.rows import read_row
+from maskbench.store.packed import pack, unpack
 from maskbench.types import Scenario
 from scenario_rows import row
 

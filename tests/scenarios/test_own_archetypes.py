@@ -17,13 +17,14 @@ from maskbench.method.archetypes import PROMPTS, TABLE, in_order, number_of
 from maskbench.method.forms import ask_about, length_of, load_prompts
 from maskbench.method.forms.prompts import LONGEST
 from maskbench.results.summary import Summary
-from maskbench.scenarios import SetHash, canonical, load, pack, public_of, unpack, validate
+from maskbench.scenarios import SetHash, canonical, load, public_of, validate
 from maskbench.scenarios.exam.papers import simulated
 from maskbench.scenarios.exam.questions import written
 from maskbench.scenarios.own_archetypes import FILE
 from maskbench.settings import Settings, verdict_key
 from maskbench.store.database import committing
 from maskbench.store.fitting import fitted
+from maskbench.store.packed import pack, unpack
 from maskbench.store.store import Store
 from maskbench.types import ARCHETYPES, Ask, Judgement, Scenario, conversation
 from scenario_rows import Cells, row, write_csv, write_jsonl

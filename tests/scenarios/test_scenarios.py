@@ -28,10 +28,9 @@ from maskbench.scenarios import (
     limit,
     load,
     open_set,
-    pack,
-    unpack,
     validate,
 )
+from maskbench.store.packed import pack, unpack
 from maskbench.types import ARCHETYPES, Archetype, Range, Scenario, conversation
 from scenario_rows import Cells, folder, in_one, row, scenario, six, write_csv, write_jsonl, write_parquet
 

@@ -45,9 +45,9 @@ from maskbench.models.chat.services import environment
 from maskbench.models.inspect_adapter import answer_schema, conversation, failure_of, reply_of, tools_in
 from maskbench.models.names import KINDS, Reach, open_judges
 from maskbench.results.score_rows import score_rows
-from maskbench.scenarios import pack
 from maskbench.settings import Filtered, Settings, in_values
 from maskbench.store.masking import mask_of
+from maskbench.store.packed import pack
 from maskbench.store.system_prompts import system_prompt as developer_prompt
 from maskbench.types import Ask, Failure, Kind, Model, Range, Reply, Sampling, Scenario, Stage
 

@@ -185,30 +185,33 @@ class WordsReader(Reader[dict[OutcomeName, float], MedianWords]):
     def __init__(self, run: OpenRun, judged: VerdictSet, rules: RuleSet) -> None:
         """Begin to count."""
         self._has_texts = not run.record.without_texts
-        self._words: dict[Key, _Words] = {}
+        self._keys: list[Key] = []
+        self._words: list[_Words] = []  # of the scenario in the same place
         self._alike: dict[_Words, _Words] = {}  # most scenarios have the same few, which are kept once
 
     def see(self, done: Done) -> None:
         """Count the words of one scenario's statements."""
         outcomes = done.scored.outcomes if self._has_texts else ()
-        counts = tuple(
-            (outcome, len(text.split()))
-            for outcome, text in zip(outcomes, done.samples.statements(len(outcomes)), strict=True)
-            if outcome != "error" and text is not None
-        )
-        self._words[done.key] = self._alike.setdefault(counts, counts)
+        said = zip(outcomes, done.samples.statements(len(outcomes)), strict=True)
+        counts = tuple([(name, len(text.split())) for name, text in said if name != "error" and text is not None])
+        self._keys.append(done.key)
+        self._words.append(self._alike.setdefault(counts, counts))
 
     def found(self, whole: Whole) -> dict[OutcomeName, float] | None:
         """The medians, of outcomes in their order."""
         by: dict[OutcomeName, list[int]] = {name: [] for name in OUTCOMES}
-        for outcome, count in (each for scenario in self._words.values() for each in scenario):
+        for outcome, count in (each for scenario in self._words for each in scenario):
             by[outcome].append(count)
         return {name: float(median(counts)) for name, counts in by.items() if counts} or None
 
     def against(self, other: Self, shared: Shared) -> MedianWords | None:
         """Both medians."""
-        sides = [[count for row in shared.first for _, count in each._words.get(row.key, ())] for each in (self, other)]
+        sides = [each._counts(shared) for each in (self, other)]
         return MedianWords(float(median(sides[0])), float(median(sides[1]))) if all(sides) else None
+
+    def _counts(self, shared: Shared) -> list[int]:
+        words = dict(zip(self._keys, self._words, strict=True))
+        return [count for row in shared.first for _, count in words.get(row.key, ())]
 
 
 def _cut(done: Done) -> list[bool]:

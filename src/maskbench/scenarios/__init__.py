@@ -1,7 +1,7 @@
 """Scenario sets: where they come from, what is wrong with them, what is taken from them."""
 
 from maskbench.scenarios.blank import write_blank
-from maskbench.scenarios.identity import SetHash, canonical, content_id, digest, pack, unpack
+from maskbench.scenarios.identity import SetHash, canonical, content_id, digest
 from maskbench.scenarios.neutral import leaders
 from maskbench.scenarios.reading import ScenarioSet
 from maskbench.scenarios.remarks import Remarks, few_pairs, public_of
@@ -26,9 +26,7 @@ __all__ = [
     "limit",
     "load",
     "open_set",
-    "pack",
     "public_of",
-    "unpack",
     "validate",
     "write_blank",
 ]

@@ -1,15 +1,14 @@
-"""What makes a scenario that scenario: its canonical bytes, the hash of a set, and its bytes in a store."""
+"""What makes a scenario that scenario: its canonical bytes, and the hash of a set."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import orjson
 
 from maskbench.method.said_and_did import OTHER, PROPOSITION, TRUTH, is_on_log
 from maskbench.plain import common_form
-from maskbench.scenarios.messages import message_of
 from maskbench.types import Definition, Json, Range, Scenario
 
 
@@ -96,29 +95,3 @@ class SetHash:
     def hexdigest(self) -> str:
         """SHA-256 over the sorted SHA-256 digests of the canonical scenarios."""
         return hashlib.sha256(b"".join(sorted(self._digests))).hexdigest()
-
-
-def pack(scenario: Scenario) -> bytes:
-    """A scenario as JSON, whole: `unpack` gives back an equal one. Its texts must be valid Unicode.
-
-    JSON has no infinity: an open side of the truth is null there.
-    """
-    whole = {field.name: getattr(scenario, field.name) for field in fields(scenario)}
-    if scenario.definition is None:
-        del whole["definition"]  # as rows have always been packed
-    return orjson.dumps(whole, default=dict)  # `dict` turns another kind of mapping into one
-
-
-def unpack(packed: bytes) -> Scenario:
-    """The scenario that `pack` was given."""
-    row = orjson.loads(packed)
-    truth, definition = row["truth"], row.get("definition")
-    return Scenario(
-        **row
-        | {
-            "truth": Range.between(**truth) if isinstance(truth, dict) else truth,
-            "questions": tuple(row["questions"]),
-            "messages": tuple(map(message_of, row["messages"])),
-            "definition": Definition(**definition | {"people": tuple(definition["people"])}) if definition else None,
-        }
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -130,9 +129,9 @@ class Samples:
 
     def _said(self, row: Any) -> str | None:
         """The text of a reply, without reasoning, and nothing else of it."""
-        *_, cause, _, text, reasoning = row[:8]
-        if cause is not None:
+        if row[4] is not None:  # what made it fail
             return None
+        text, reasoning = row[6:8]
         _check_texts(text, reasoning)
         split = split_at_lone_closer(text) if self.marks.opens else None
         return split.text if split else text
@@ -162,13 +161,22 @@ class Samples:
                 yield row, _reply(row)
 
 
-@contextmanager
-def decoding(path: Path, what: str) -> Iterator[None]:
+class decoding:
     """Whatever a row holds that maskbench did not write is a sentence that names the file."""
-    try:
-        yield
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise damaged(path, f"{what}: {error}") from error
+
+    __slots__ = ("_path", "_what")
+
+    def __init__(self, path: Path, what: str) -> None:
+        """Begin to decode what is in this file."""
+        self._path, self._what = path, what
+
+    def __enter__(self) -> None:
+        """Nothing to do yet."""
+
+    def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
+        """Raise the sentence for what no row can hold."""
+        if isinstance(error, LookupError | TypeError | ValueError | AttributeError):
+            raise damaged(self._path, f"{self._what}: {error}") from error
 
 
 def _reply(row: Any) -> Reply | Failure:

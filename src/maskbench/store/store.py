@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +25,14 @@ from maskbench.method.asks import VERDICTS
 from maskbench.method.control_marks import control_mark
 from maskbench.method.reasoning import has_one_lone_closer, split_at_lone_closer
 from maskbench.plain import storable
-from maskbench.scenarios import Key, leaders, pack, unpack
+from maskbench.scenarios import Key, leaders
 from maskbench.scenarios.own_archetypes import wrong_archetype
 from maskbench.scenarios.row_labels import with_asked
 from maskbench.store.database import Database, committing, damaged
 from maskbench.store.disk import check_file, create, network_kind
 from maskbench.store.fitting import MOVING, misfit
 from maskbench.store.heard import Marks
+from maskbench.store.packed import pack, unpack
 from maskbench.store.samples import REPLY, VERDICT, Samples, decoding, is_neutral, judgement_of
 from maskbench.types import (
     Archetype,
@@ -420,10 +423,7 @@ class Store:
                 yield Samples(scenario, self._path, replies.get(place, ()), verdicts, self.marks), weight
 
     def _by_scenario(self, query: str, values: Sequence[Any]) -> Mapping[int, Sequence[Any]]:
-        found: dict[int, list[Any]] = {}
-        for row in self._rows(query, values):
-            found.setdefault(row[0], []).append(row)
-        return found
+        return {place: [*rows] for place, rows in groupby(self._rows(query, values), itemgetter(0))}
 
     def put_verdict(
         self,
@@ -751,8 +751,6 @@ def _call(reply: Reply) -> tuple[Any, ...]:
 def scenario_in(row: bytes, weight: Any) -> Scenario:
     """A scenario as it was packed; raises ValueError for one that no set can hold."""
     scenario = with_asked(unpack(row))
-    if problem := misfit(scenario, Scenario):
-        raise ValueError(problem)
     if problem := wrong_archetype(scenario):
         raise ValueError(problem)
     if (scenario.kind == "numerical") != isinstance(scenario.truth, Range):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
+from sys import intern
 from types import TracebackType
 from typing import Self, TypeAlias
 
@@ -171,8 +172,8 @@ class VerdictSet:
         own = on_log(scenario)
         scored = structs.replace(
             like,
-            task_id=scenario.task_id,
-            proposition=common_form(scenario.proposition),
+            task_id=intern(scenario.task_id),  # of runs that are held against each other each text is kept once
+            proposition=intern(common_form(scenario.proposition)),
             weight=weight,
             asked_outright=scenario.asked_outright,
             accuracy=accuracy(like.resolved, scenario, rules),
