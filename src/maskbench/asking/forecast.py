@@ -24,7 +24,7 @@ from maskbench.store.protocol import Pass, measurement
 from maskbench.store.samples import Samples
 from maskbench.types import Ask, Call, Json, Place, Reply, Scenario, Stage
 
-# Asks of this kind have 3.6 to 4.1 characters a token by real tokenizers, as benchmarks/tokens.py measures.
+# Asks of this kind have 3.4 to 3.9 characters a token by real tokenizers, as benchmarks/tokens.py measures.
 CHARACTERS_PER_TOKEN = 4.0
 TOKENS_PER_MESSAGE = 4
 # What is assumed of replies, which nobody can know beforehand.
