@@ -165,8 +165,8 @@ def headline(results: Sequence[Measured]) -> str:
     return (
         f"On {ours.cell.scenarios:,} generated scenarios maskbench makes {ours.requests:,} calls where the service "
         f"gives several samples for one request, and {one_by_one(ours):,} elsewhere (Anthropic's, say); the port in "
-        f"Inspect Evals ({version}) makes {port.requests:,}. At a local server that answers in half a second they take "
-        f"{ours.wall:.0f} and {port.wall:.0f} seconds."
+        f"Inspect Evals ({version}) makes {port.requests:,}. At a local server that answers in half a second maskbench "
+        f"takes {ours.wall:.0f} seconds, and the port {port.wall:.0f}."
     )
 
 
