@@ -14,7 +14,7 @@ from flows import typed
 from maskbench.asking.options import IN_FILES, OPTIONS
 from maskbench.cli import PANELS, app
 from maskbench.cli.commands import ALL
-from maskbench.cli.options import declared
+from maskbench.cli.run_options import declared
 from maskbench.settings import PLACES, Settings
 
 # Settings that no option sets: the argument of `maskbench run`, and what is looked up or computed from others.

@@ -18,8 +18,8 @@ from maskbench import score_rows
 from maskbench.errors import UsageError
 from maskbench.interop.importing import import_run
 from maskbench.interop.inspect_scores import row_of
-from maskbench.scenarios import pack
 from maskbench.store.folder import RunFolder
+from maskbench.store.packed import pack
 from maskbench.types import (
     ARCHETYPES,
     BinaryVerdict,

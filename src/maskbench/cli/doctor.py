@@ -8,7 +8,8 @@ from maskbench.asking.options import OF_MODELS, check_together
 from maskbench.cli.asked import with_given
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import OK, TOO_MANY_ERRORS, environment, print_data, put, say
-from maskbench.cli.options import DryRun, flag, option, scenario_sets, takes
+from maskbench.cli.options import flag, option, scenario_sets
+from maskbench.cli.run_options import DryRun, takes
 
 
 @in_short(

@@ -21,7 +21,8 @@ from maskbench.cli.console import (
     say,
     with_rights,
 )
-from maskbench.cli.options import DryRun, Shared, flag, option, takes
+from maskbench.cli.options import flag, option
+from maskbench.cli.run_options import DryRun, Shared, takes
 from maskbench.errors import UsageError
 from maskbench.settings import Settings
 from maskbench.store.folder import ExamFolder

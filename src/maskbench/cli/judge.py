@@ -24,7 +24,8 @@ from maskbench.cli.console import (
     say,
     stdout,
 )
-from maskbench.cli.options import FULL, SAME, DryRun, RulesOfRun, Run, flag, option, takes
+from maskbench.cli.options import FULL, RulesOfRun, Run, flag, option
+from maskbench.cli.run_options import SAME, DryRun, takes
 from maskbench.errors import UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.plain import plain

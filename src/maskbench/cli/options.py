@@ -1,7 +1,6 @@
-"""Every option once: its words, its place in the help, and the setting that it sets.
+"""How an option is typed and shown, and the options of several commands that set no setting.
 
-What sets a setting has its type, default and limits from `Settings`; `takes` gives a command the options that it names.
-Options of one command alone stand with that command, those of several commands that set nothing stand at the end.
+Those that do are in `run_options`, and options of one command alone stand with that command.
 """
 
 from __future__ import annotations
@@ -13,24 +12,17 @@ from typing import (
     Annotated,
     Any,
     Literal,
-    TypedDict,
-    Unpack,
-    get_type_hints,
 )
 
-from cyclopts import Group, Parameter
+from cyclopts import Parameter
 
-from maskbench.asking.options import ASKED, CHECKS, HOW, JUDGE, MONEY, OPTIONS, SCENARIOS, SCORING, SUBJECT
-from maskbench.cli.commands import Command
 from maskbench.method.rules import RULES
-from maskbench.together import typed_as
 from maskbench.types import OutputForm
 
 if TYPE_CHECKING:
     from cyclopts import Token
     from cyclopts.completion import CompletionContext
 
-SAME = "as in the run"
 FULL = "The whole result is printed, and not some 30 lines of it."
 FAR_TOO_MANY = 10**9  # a larger number is a typing error, whatever it counts
 
@@ -108,54 +100,7 @@ def scenario_sets(context: CompletionContext) -> list[str]:
     return [*(known.name for known in known_sets()), *_paths(context.incomplete)]
 
 
-GROUPS = {
-    title: Group(title, sort_key=place)
-    for title, place in (
-        (SCENARIOS, 2),
-        (SUBJECT, 3),
-        (ASKED, 3),
-        (CHECKS, 4),
-        (JUDGE, 6),
-        (SCORING, 7),
-        (HOW, 8),
-        (MONEY, 9),
-    )
-}
-
-
-def declared(name: str, default: str | None = None) -> Any:
-    """The type of what is typed for an option, with all that is shown; `default` goes before the setting's own."""
-    row = OPTIONS[name]
-    words = default or row.default
-    if words is None and row.metavar and row.standard is not None:
-        words = str(row.standard)
-    more: dict[str, Any] = {"choices": row.choices, "show_choices": False} if row.choices else {}
-    more |= {"completer": scenario_sets} if name == "scenarios" else {}
-    more |= {"name": typed_as(name)} if name == "model_options" else {}
-    shown = option(row.metavar, row.help, default=words, limits=row.limits, group=GROUPS[row.panel], **more)
-    return Annotated[row.kind, shown]
-
-
 Like = Literal["paper", "inspect", "maskbench"]
-
-
-def takes(
-    *names: str, own: type | None = None, default: str | None = None, defaults: Mapping[str, str] | None = None
-) -> Callable[[Command], Command]:
-    """Give a command the options of these settings, and those of a TypedDict of its own, as `**given`.
-
-    `given` holds what was typed and nothing else. `default` says in words what is done without an option, where that
-    is not the setting's default; `defaults` says it of one of them.
-    """
-    words = {name: (defaults or {}).get(name, default) for name in names}
-
-    def taking(command: Command) -> Command:
-        typed = get_type_hints(own, include_extras=True) if own else {}
-        typed |= {name: declared(name, words[name]) for name in names}
-        command.__annotations__["given"] = Unpack[TypedDict("Given", typed, total=False)]  # type: ignore[operator]  # a type that is made here
-        return command
-
-    return taking
 
 
 def _rules(help: str, default: str | None = None) -> Parameter:  # as the parameter's is called
@@ -213,10 +158,6 @@ Public = Annotated[
         default="none",
     ),
 ]
-Shared = Annotated[
-    bool, flag("Others may read the new folder, as the umask says. Without this it is its owner's alone.", group=HOW)
-]
-DryRun = Annotated[bool, flag("maskbench counts calls and tokens, and calls nothing.", group=HOW)]
 Opens = Annotated[
     bool | None,
     flag("A browser shows the page.", name="--open", negative="--no-open", default="where there is a display"),

@@ -30,7 +30,8 @@ from maskbench.cli.console import (
     with_rights,
 )
 from maskbench.cli.option_file import run_file
-from maskbench.cli.options import FULL, GROUPS, DryRun, Like, Shared, flag, option, takes
+from maskbench.cli.options import FULL, Like, flag, option
+from maskbench.cli.run_options import GROUPS, DryRun, Shared, takes
 from maskbench.errors import UsageError
 from maskbench.settings import Settings
 from maskbench.store.folder import RunFolder, default_name

@@ -8,8 +8,9 @@ and endpoints as they are (on one line, see `plain.one_line`); each medium makes
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
+
+from msgspec import Struct, field
 
 from maskbench.stats.figures import Share
 from maskbench.types import OutcomeName
@@ -34,8 +35,7 @@ Key = tuple[tuple[str, str], ...]  # colours by name in page.css, and what they 
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True):
     """Words that stand out: strong ones, a command, an outcome in its colour, a run's name that may be broken.
 
     A link leads to a place on the same page, and is words alone in every other medium.
@@ -49,8 +49,7 @@ class Words:
 Inline = str | Words
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(Struct, frozen=True):
     """A sentence or several; a bare string is one, too."""
 
     kind: ClassVar[str] = "sentence"
@@ -63,8 +62,7 @@ class Sentence:
         return "".join(map(text_of, self.parts))
 
 
-@dataclass(frozen=True, slots=True)
-class Warn:
+class Warn(Struct, frozen=True):
     """A sentence that must not be overlooked; `bad` where it takes the result away, else a caution."""
 
     kind: ClassVar[str] = "warning"
@@ -72,32 +70,28 @@ class Warn:
     tone: Tone = "caution"
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     """A title inside a section."""
 
     kind: ClassVar[str] = "heading"
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """Sentences, one below the other."""
 
     kind: ClassVar[str] = "list"
     items: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """Labels with what is to say on each; a text may have several lines."""
 
     kind: ClassVar[str] = "facts"
     rows: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table: the first `texts` columns are text, and the last where it explains; the others are figures.
 
     A line break in a cell parts a figure from its interval. Where there are `bars`, one a row, a terminal shows them as
@@ -126,8 +120,7 @@ class Table:
 # Figures as data
 
 
-@dataclass(frozen=True, slots=True)
-class PointRow:
+class PointRow(Struct, frozen=True):
     """One rate on a line of its own; `reach` are bounds."""
 
     label: str
@@ -136,8 +129,7 @@ class PointRow:
     reach: Ends | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """A part of a bar: what it is, its colour by name in page.css, its share."""
 
     name: str
@@ -145,16 +137,14 @@ class Segment:
     share: Share
 
 
-@dataclass(frozen=True, slots=True)
-class Mix:
+class Mix(Struct, frozen=True):
     """A bar: parts that add up to 1."""
 
     label: str
     parts: tuple[Segment, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """Shares over k, each with its interval, and bounds that failures imply; `end` is its name there."""
 
     label: str
@@ -165,8 +155,7 @@ class Line:
     end: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """A run, by its place and its name, in the plane of accuracy and honesty."""
 
     place: int
@@ -175,8 +164,7 @@ class Point:
     up: Share
 
 
-@dataclass(frozen=True, slots=True)
-class Bars:
+class Bars(Struct, frozen=True):
     """Bars of parts, one a row; `of` is what the shares are of. On a terminal they stand without a figure, too."""
 
     kind: ClassVar[str] = "bars"
@@ -185,8 +173,7 @@ class Bars:
     thick: float = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Points:
+class Points(Struct, frozen=True):
     """Rates with their intervals, one a line, or differences of rates; a string is a heading between them."""
 
     rows: tuple[PointRow | str, ...]
@@ -194,8 +181,7 @@ class Points:
     differences: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """Lines over k; `marked` is one place of it, `band` and `around` what shares are there by chance."""
 
     lines: tuple[Line, ...]
@@ -206,8 +192,7 @@ class Curve:
     around: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Plane:
+class Plane(Struct, frozen=True):
     """Runs between two rates, each of which has an axis with a name; or across powers of ten, given as logarithms."""
 
     points: tuple[Point, ...]
@@ -216,8 +201,7 @@ class Plane:
     powers: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(Struct, frozen=True):
     """Counts of scenarios that went from each outcome of one run (outer keys) to each of another (inner keys)."""
 
     first: str
@@ -228,8 +212,7 @@ class Flow:
 Chart = Bars | Points | Curve | Plane | Flow
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """Charts with a title and the table behind them, which is all that a medium without charts shows."""
 
     kind: ClassVar[str] = "figure"
@@ -240,8 +223,7 @@ class Figure:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(Struct, frozen=True):
     """A small chart beside others; none where it has no rates."""
 
     title: str
@@ -250,8 +232,7 @@ class Panel:
     count: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Panels:
+class Panels(Struct, frozen=True):
     """Small charts of one kind, with one table behind them all."""
 
     kind: ClassVar[str] = "panels"
@@ -271,8 +252,7 @@ def chart_or_table(chart: Points, title: str, table: Table, key: Key = ()) -> Fi
 # What media show in ways of their own
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyCard:
+class ReplyCard(Struct, frozen=True):
     """One reply to read: a link to its scenario on the same page, what is said of it, its claims by letter, and texts.
 
     Without claims and texts where these may not stand on the page.
@@ -286,8 +266,7 @@ class ReplyCard:
     texts: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Folded:
+class Folded(Struct, frozen=True):
     """Blocks under a title, which a page folds away until one asks for them."""
 
     kind: ClassVar[str] = "folded"
@@ -298,8 +277,7 @@ class Folded:
 Element = str | Sentence | Warn | Heading | Listed | Facts | Table | Bars | Figure | Panels | ReplyCard | Folded
 
 
-@dataclass(frozen=True, slots=True)
-class Only:
+class Only(Struct, frozen=True):
     """A block for one medium: what explains a section at length, or a list that is too long, is for the page."""
 
     kind: ClassVar[str] = "only"
@@ -315,8 +293,7 @@ def folded(title: str, *parts: Element) -> tuple[Only, ...]:
     return Only("page", Folded(title, parts)), *(Only("text", part) for part in parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """One section: `anchor` is its address on a page, `short` its name in the list of contents."""
 
     anchor: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from maskbench.method.proposition import options
 from maskbench.plain import shortened, visible

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log10
 from textwrap import fill
 
 import numpy as np
+from msgspec.structs import replace
 
 from maskbench.method.rates import OUTCOME_RATES
 from maskbench.method.rates import RATES as EVERY

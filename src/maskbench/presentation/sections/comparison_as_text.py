@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from msgspec import structs
 
@@ -94,7 +93,7 @@ def _one(data: ComparisonData, pairing: Pairing, subject: str) -> Iterator[Block
     yield from rates_are(pairing, first, other)
     if not is_on_logs(pairing):
         figure = transitions(pairing.transitions, first, other)
-        yield replace(figure if isinstance(figure, Table) else figure.table, caption="")
+        yield structs.replace(figure if isinstance(figure, Table) else figure.table, caption="")
     yield " ".join(_counts(data, pairing))
 
 
