@@ -159,6 +159,7 @@ _IN_PART = """(?1 IS NULL OR scenarios.archetype IN (SELECT value FROM json_each
     AND given.model NOT IN (SELECT value FROM json_each(?2))))
 AND (?3 IS NULL OR scenarios.archetype || char(9) || scenarios.task_id IN (SELECT value FROM json_each(?3)))"""
 _TOGETHER = 256  # scenarios that are read at a time, with all that stands on them
+_JUDGED_TOGETHER = 2048  # scenarios whose verdicts are read at a time
 _SOME = f"SELECT position, row, weight FROM scenarios WHERE {_IN_PART} AND position > ?4 ORDER BY 1 LIMIT {_TOGETHER}"
 _JUDGED = """judged j CROSS JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
     WHERE j.verdict_set = ? AND j.archetype ="""
@@ -166,8 +167,11 @@ _REPLIES_OF = f"SELECT 0, {REPLY} FROM replies r WHERE archetype = ? AND task_id
 _JUDGED_OF = f"SELECT 0, {VERDICT} FROM {_JUDGED} ? AND j.task_id = ?"
 _ALL_REPLIES = f"""SELECT s.position, {REPLY} FROM scenarios s CROSS JOIN replies r USING (archetype, task_id)
     WHERE s.position BETWEEN ? AND ? ORDER BY s.position, r.elicitation, r.run"""
-_ALL_JUDGED = f"""SELECT s.position, {VERDICT} FROM scenarios s CROSS JOIN {_JUDGED} s.archetype
-    AND j.task_id = s.task_id AND s.position BETWEEN ? AND ? ORDER BY s.position"""
+# Verdicts lie in the order of their keys, and are looked up in it: LIMIT -1 keeps SQLite from leaving that order out.
+_ALL_JUDGED = f"""SELECT j.position, {VERDICT} FROM (
+        SELECT s.position, j.* FROM scenarios s CROSS JOIN judged j USING (archetype, task_id)
+        WHERE j.verdict_set = ?1 AND s.position BETWEEN ?2 AND ?3 ORDER BY j.key LIMIT -1
+    ) j CROSS JOIN verdicts v ON v.verdict_set = ?1 AND v.key = j.key ORDER BY j.position, j.elicitation, j.run"""
 PORT_TASK = "task arguments"  # the fact that has those of the port's log that its scores hang on
 ON_LOST = "~on lost replies"  # the set of what the published metric reads elsewhere than we do in an import's source
 MARKS = "marks of templates"  # the fact that says how these are read
@@ -410,11 +414,13 @@ class Store:
 
     def read(self, *verdict_sets: str) -> Iterator[tuple[Samples, float]]:
         """The same of every scenario, with its weight, in the set's order: one pass, a few in memory at a time."""
-        last = 0
+        names, last, far = verdict_sets or (VERDICTS,), 0, 0
         while rows := self._rows(_SOME, (*self._part, last)):
-            between, last = (rows[0][0], rows[-1][0]), rows[-1][0]
-            replies = self._by_scenario(_ALL_REPLIES, between)
-            judged = {name: self._by_scenario(_ALL_JUDGED, (name, *between)) for name in verdict_sets or (VERDICTS,)}
+            first, last = rows[0][0], rows[-1][0]
+            replies = self._by_scenario(_ALL_REPLIES, (first, last))
+            if last > far:
+                far = max(last, first + _JUDGED_TOGETHER)
+                judged = {name: self._by_scenario(_ALL_JUDGED, (name, first, far)) for name in names}
             for (place, *_), (scenario, weight) in zip(rows, self._decoded(rows), strict=True):
                 if scenario.neutral:
                     yield self.samples(scenario, *verdict_sets), weight
