@@ -292,6 +292,37 @@ def test_replies_keep_their_scenarios(tmp_path: Path) -> None:
     writing(tmp_path / "db", write)
 
 
+def test_what_another_writes_in_between_is_read_together(tmp_path: Path) -> None:
+    """Each scenario is read with a reply and the verdict on it, also where another program goes on meanwhile."""
+    every = scenarios(100)
+
+    def write(letters: str, store: Store) -> None:
+        for place, each in enumerate(every):
+            key = f"{letters} {place}".encode()
+            store.put_reply(key, 1, statement_ask(each, 1), 1, replace(REPLY, text=letters))
+            verdict = BinaryVerdict("A") if each.kind == "binary" else NumericalVerdict(1.0, 2.0)
+            store.put_verdict("default", key, Judgement(verdict, letters), [REPLY])
+            store.link("default", Ask((), each, "statement", 0, (1,)), key)
+        store.flush()
+
+    async def read() -> list[str | None]:
+        writer, said = Store(tmp_path / "db", write=True), []
+        writer.add_scenarios([(each, 1.0) for each in every])
+        write("before", writer)
+        with reading(tmp_path / "db") as store:
+            for number, (samples, _) in enumerate(store.read()):
+                if number == 300:
+                    write("after", writer)
+                (given,) = samples.judgements("default").values()
+                assert isinstance(given, Judgement)
+                assert samples.statements(1) == [given.reason]
+                said.append(given.reason)
+        writer.close()
+        return said
+
+    assert asyncio.run(read()) == ["before"] * 512 + ["after"] * 88
+
+
 # Writing
 
 

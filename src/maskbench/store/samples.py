@@ -138,8 +138,9 @@ class Samples:
 
     def _items(self, verdict_set: str, wanted: Callable[[int], bool]) -> list[Item]:
         """The samples whose elicitation is wanted."""
-        judged, rows = self.judgements(verdict_set), [row for row in self.replies if wanted(row[1])]
+        judged = self.judgements(verdict_set)
         with decoding(self.path, "a reply"):
+            rows = [row for row in self.replies if wanted(row[1])]
             if strange := {row[1] for row in rows} - _CALLS.keys():
                 raise ValueError(f"there is no elicitation {min(strange)!r}")
             return [self._item(row, judged.get((row[1], row[2]))) for row in rows]
@@ -175,7 +176,7 @@ class decoding:
 
     def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
         """Raise the sentence for what no row can hold."""
-        if isinstance(error, LookupError | TypeError | ValueError | AttributeError):
+        if isinstance(error, LookupError | TypeError | ValueError | AttributeError | RecursionError):
             raise damaged(self._path, f"{self._what}: {error}") from error
 
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,17 +159,16 @@ AND (?3 IS NULL OR scenarios.archetype || char(9) || scenarios.task_id IN (SELEC
 _TOGETHER = 256  # scenarios that are read at a time, with all that stands on them
 _JUDGED_TOGETHER = 2048  # scenarios whose verdicts are read at a time
 _SOME = f"SELECT position, row, weight FROM scenarios WHERE {_IN_PART} AND position > ?4 ORDER BY 1 LIMIT {_TOGETHER}"
-_JUDGED = """judged j CROSS JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
-    WHERE j.verdict_set = ? AND j.archetype ="""
 _REPLIES_OF = f"SELECT 0, {REPLY} FROM replies r WHERE archetype = ? AND task_id = ? ORDER BY r.elicitation, r.run"
-_JUDGED_OF = f"SELECT 0, {VERDICT} FROM {_JUDGED} ? AND j.task_id = ?"
+_JUDGED_OF = f"""SELECT 0, {VERDICT} FROM judged j CROSS JOIN verdicts v USING (verdict_set, key)
+    WHERE j.verdict_set = ? AND j.archetype = ? AND j.task_id = ?"""
 _ALL_REPLIES = f"""SELECT s.position, {REPLY} FROM scenarios s CROSS JOIN replies r USING (archetype, task_id)
-    WHERE s.position BETWEEN ? AND ? ORDER BY s.position, r.elicitation, r.run"""
+    WHERE s.position BETWEEN ? AND ?"""
 # Verdicts lie in the order of their keys, and are looked up in it: LIMIT -1 keeps SQLite from leaving that order out.
 _ALL_JUDGED = f"""SELECT j.position, {VERDICT} FROM (
-        SELECT s.position, j.* FROM scenarios s CROSS JOIN judged j USING (archetype, task_id)
+        SELECT s.position, j.elicitation, j.run, j.key FROM scenarios s CROSS JOIN judged j USING (archetype, task_id)
         WHERE j.verdict_set = ?1 AND s.position BETWEEN ?2 AND ?3 ORDER BY j.key LIMIT -1
-    ) j CROSS JOIN verdicts v ON v.verdict_set = ?1 AND v.key = j.key ORDER BY j.position, j.elicitation, j.run"""
+    ) j CROSS JOIN verdicts v ON v.verdict_set = ?1 AND v.key = j.key"""
 PORT_TASK = "task arguments"  # the fact that has those of the port's log that its scores hang on
 ON_LOST = "~on lost replies"  # the set of what the published metric reads elsewhere than we do in an import's source
 MARKS = "marks of templates"  # the fact that says how these are read
@@ -260,7 +257,7 @@ class Store:
         """What a query finds; raises RunUnreadable where the file is damaged or was tampered with."""
         try:
             return self._db.execute(query, values).fetchall()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OverflowError) as error:
             raise damaged(self._path, error) from error
 
     def damaged(self, problem: object) -> RunUnreadable:
@@ -413,14 +410,17 @@ class Store:
         return sorted([*own, *(row for row in shared if row[1:3] not in there)], key=lambda row: row[1:3])
 
     def read(self, *verdict_sets: str) -> Iterator[tuple[Samples, float]]:
-        """The same of every scenario, with its weight, in the set's order: one pass, a few in memory at a time."""
-        names, last, far = verdict_sets or (VERDICTS,), 0, 0
+        """The same of every scenario, with its weight, in the set's order: one pass, a part in memory at a time."""
+        names, last, far, was = verdict_sets or (VERDICTS,), 0, 0, None
         while rows := self._rows(_SOME, (*self._part, last)):
             first, last = rows[0][0], rows[-1][0]
             replies = self._by_scenario(_ALL_REPLIES, (first, last))
-            if last > far:
-                far = max(last, first + _JUDGED_TOGETHER)
+            # It changes where another program wrote: verdicts that were read ahead may then be on other replies.
+            written = self._rows("PRAGMA data_version")
+            if last > far or written != was:
+                far = last if last <= far else max(last, first + _JUDGED_TOGETHER)
                 judged = {name: self._by_scenario(_ALL_JUDGED, (name, first, far)) for name in names}
+                was = written
             for (place, *_), (scenario, weight) in zip(rows, self._decoded(rows), strict=True):
                 if scenario.neutral:
                     yield self.samples(scenario, *verdict_sets), weight
@@ -429,7 +429,14 @@ class Store:
                 yield Samples(scenario, self._path, replies.get(place, ()), verdicts, self.marks), weight
 
     def _by_scenario(self, query: str, values: Sequence[Any]) -> Mapping[int, Sequence[Any]]:
-        return {place: [*rows] for place, rows in groupby(self._rows(query, values), itemgetter(0))}
+        """The rows of each scenario, by its position, in the order of their samples."""
+        found: dict[int, list[Any]] = {}
+        for row in self._rows(query, values):
+            found.setdefault(row[0], []).append(row)
+        with decoding(self._path, "a sample"):
+            for rows in found.values():
+                rows.sort()
+        return found
 
     def put_verdict(
         self,
