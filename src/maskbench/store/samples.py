@@ -163,7 +163,10 @@ class Samples:
 
 
 class decoding:
-    """Whatever a row holds that maskbench did not write is a sentence that names the file."""
+    """Whatever a row holds that maskbench did not write is a sentence that names the file.
+
+    It is entered for each scenario that is read, and a generator takes longer there.
+    """
 
     __slots__ = ("_path", "_what")
 

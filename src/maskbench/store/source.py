@@ -74,6 +74,11 @@ def judge_line(path: Path) -> str:
     return f"{shlex.join(['maskbench', 'judge', str(path), '--judge'])} MODEL"
 
 
+def set_line(path: Path, name: str, *, was_read: bool) -> str:
+    """The command that goes on with a verdict set; `was_read` says that its verdicts are from files."""
+    return shlex.join(["maskbench", "judge", str(path), "--name", name, *["--from", "FILE.jsonl"] * was_read])
+
+
 def asked_again(settings: Settings, go_on: str, log: str = "") -> str:
     """The advice where too much failed: what was asked here is asked again, and an imported run is read as it is."""
     if not settings.design.imported:

@@ -38,7 +38,7 @@ from maskbench.store.families import alike
 from maskbench.store.folder import RunFolder, under_way
 from maskbench.store.record import About, PromptsUsed, Record, judged_settings
 from maskbench.store.samples import Samples
-from maskbench.store.source import judge_line
+from maskbench.store.source import judge_line, set_line
 from maskbench.store.store import ON_LOST, PORT_TASK, Store
 from maskbench.types import Archetype, Cause, Item, Scenario, Scored, Stage
 
@@ -248,8 +248,7 @@ class VerdictSet:
             return judge_line(path)
         if self.name == VERDICTS:
             return shlex.join(["maskbench", "run", "--out", str(path)])
-        more = ["--from", "FILE.jsonl"] if self.was_read else []
-        return shlex.join(["maskbench", "judge", str(path), "--name", self.name, *more])
+        return set_line(path, self.name, was_read=self.was_read)
 
     def usage(self, *, at_least: bool = False) -> RunUsage:
         """Calls and tokens of the subject and of this set's judge, and the seconds that they took.

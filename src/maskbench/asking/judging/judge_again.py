@@ -5,7 +5,6 @@ No subject is asked. A verdict set is resumed like a run: what has a verdict kee
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -37,6 +36,7 @@ from maskbench.store.bill import prices_kept
 from maskbench.store.folder import RECORD, RunFolder, check_same_judge
 from maskbench.store.protocol import Pass, judging_stored
 from maskbench.store.record import About, Judges, Models, Record, VerdictSetRecord, now
+from maskbench.store.source import set_line
 from maskbench.store.store import Store
 from maskbench.store.verdict_sets import check_name
 from maskbench.types import Ask, Kind, Model
@@ -77,7 +77,7 @@ def check_asked(folder: RunFolder, name: str) -> None:
     """Raise RunMismatch where the verdicts of this set were read elsewhere, so that no judge is asked for more."""
     had = folder.read().verdict_sets.get(name)
     if had and had.files:
-        line = shlex.join(["maskbench", "judge", str(folder.path), "--name", name, "--from", "FILE.jsonl"])
+        line = set_line(folder.path, name, was_read=True)
         raise RunMismatch(
             f"The verdicts of {name} were read elsewhere. To go on with it: `{line}`. A judge's set has another --name."
         )
