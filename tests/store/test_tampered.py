@@ -166,6 +166,11 @@ TAMPERED: dict[str, tuple[Tamper, str]] = {
 }
 
 
+def test_there_are_thirty_seven() -> None:
+    """The thirty-four that the project promises, and three."""
+    assert len(TAMPERED) == 37
+
+
 @pytest.fixture
 def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
     """The command in this process: its exit code and all that it printed."""
